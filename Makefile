@@ -1,0 +1,50 @@
+# Everything a developer, a user or a CI job runs. `make` lists the targets.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+# Small dense problems are faster on one BLAS thread; parallelism comes from processes.
+export OPENBLAS_NUM_THREADS ?= 1
+export OMP_NUM_THREADS ?= 1
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-slow coverage-check lint types bench docs reproduce check clean
+
+help: ## list the targets
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-18s %s\n", $$1, $$2}'
+
+setup: $(STAMP) ## make .venv and install lrqr with its development tools
+
+$(STAMP): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install --quiet --editable . --group dev
+	@touch $@
+
+demo: $(STAMP) ## calibrate LR-QR on real data under real shift and print its coverage report
+	$(BIN)/lrqr --version
+
+test: $(STAMP) ## the quick test suite
+	$(BIN)/python -m pytest -n auto
+
+test-slow: $(STAMP) ## the slow tests
+	$(BIN)/python -m pytest -m "slow"
+
+coverage-check: $(STAMP) ## Monte Carlo checks that coverage is what was promised
+	$(BIN)/python -m pytest -m coverage
+
+lint: $(STAMP) ## formatting, style and the import rules
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/lint-imports
+
+types: $(STAMP) ## mypy --strict
+	$(BIN)/mypy
+
+bench: $(STAMP) ## ratios of run times against named rivals
+	$(BIN)/python -m pytest -m bench --benchmark-disable-gc -s
+
+check: lint types test coverage-check ## all that CI runs
+
+clean: ## remove caches and the environment
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

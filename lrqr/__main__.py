@@ -1,0 +1,14 @@
+"""``python -m lrqr`` and the console script."""
+
+from __future__ import annotations
+
+
+def main() -> None:
+    """Run the command line."""
+    from lrqr.cli import cli
+
+    cli()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,95 @@
+"""Array types and the checks at the door: float64, right shape, finite."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lrqr.errors import DataError
+
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+IntArray = NDArray[np.int64]
+
+_ROWS_SHOWN = 5
+
+
+def as_matrix(values: Any, name: str, *, columns: int | None = None) -> FloatArray:
+    """Return ``values`` as a finite float64 matrix of shape (n, d).
+
+    Parameters
+    ----------
+    values : array-like or data frame of shape (n, d)
+    name : str
+        What to call it in messages.
+    columns : int, optional
+        The required d.
+
+    Raises
+    ------
+    DataError
+        If it is not numeric, not two-dimensional, has another d, or holds NaN or infinity
+        (the message names the first rows).
+    """
+    array = _as_float(values, name)
+    if array.ndim != 2:
+        hint = ". Reshape your data: use .reshape(-1, 1) for one feature or .reshape(1, -1) for one row"
+        raise DataError(f"{name} must have two dimensions (rows, features), got shape {array.shape}{hint}")
+    if columns is not None and array.shape[1] != columns:
+        raise DataError(f"{name} has {array.shape[1]} columns, expected {columns}")
+    _require_finite(array, name)
+    return array
+
+
+def as_vector(
+    values: Any, name: str, *, length: int | None = None, allow_infinite: bool = False
+) -> FloatArray:
+    """Return ``values`` as a float64 vector of shape (n,).
+
+    Raises
+    ------
+    DataError
+        If it is not numeric, not one-dimensional, has another length, or holds NaN (or infinity, unless
+        ``allow_infinite``).
+    """
+    array = _as_float(values, name)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise DataError(f"{name} must have one dimension, got shape {array.shape}")
+    if length is not None and array.shape[0] != length:
+        raise DataError(f"{name} has {array.shape[0]} rows, expected {length}")
+    _require_finite(array, name, allow_infinite=allow_infinite)
+    return array
+
+
+def _as_float(values: Any, name: str) -> FloatArray:
+    if hasattr(values, "to_numpy") and not isinstance(values, np.ndarray):
+        values = values.to_numpy()
+    if hasattr(values, "toarray"):
+        raise DataError(f"{name} is a sparse matrix; pass a dense one, for example X.toarray()")
+    try:
+        array = np.asarray(values)
+        if np.iscomplexobj(array):
+            raise DataError(f"{name} holds complex numbers. Complex data not supported")
+        return np.ascontiguousarray(array, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(f"{name} is not numeric: {error}") from error
+
+
+def _require_finite(array: FloatArray, name: str, *, allow_infinite: bool = False) -> None:
+    bad = np.isnan(array) if allow_infinite else ~np.isfinite(array)
+    if not bad.any():
+        return
+    rows = np.flatnonzero(bad.any(axis=1) if array.ndim == 2 else bad)
+    shown = ", ".join(str(row) for row in rows[:_ROWS_SHOWN])
+    more = ", ..." if len(rows) > _ROWS_SHOWN else ""
+    kind = "NaN" if allow_infinite else "NaN or infinity"
+    raise DataError(
+        f"{name} holds {kind} in {len(rows)} of {array.shape[0]} rows (rows {shown}{more}, counted from 0); "
+        "drop or impute them first"
+    )

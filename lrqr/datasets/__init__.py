@@ -1,0 +1,1 @@
+"""Real data with a real shift, one file each."""

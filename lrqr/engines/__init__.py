@@ -1,0 +1,1 @@
+"""Map and reduce over rows, one file an engine."""

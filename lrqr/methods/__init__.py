@@ -1,0 +1,1 @@
+"""Threshold methods, one scikit-learn estimator a file: methods/x.py is --method x."""

@@ -1,0 +1,1 @@
+"""Nonconformity scores, one file each: scores/x.py is --score x."""

@@ -1,0 +1,1 @@
+"""Solvers of the LR-QR problem, one file each, behind one function."""
