@@ -1,0 +1,65 @@
+"""The house: who may import whom, and what start-up may cost."""
+
+from __future__ import annotations
+
+import ast
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SOURCES = sorted((ROOT / "lrqr").rglob("*.py"))
+
+
+def _linter() -> str:
+    return str(Path(sys.executable).parent / "lint-imports")
+
+
+def test_import_contracts_hold() -> None:
+    result = subprocess.run([_linter(), "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_import_contracts_can_fail(tmp_path: Path) -> None:
+    """The linter sees a forbidden import: a copy of the tree in which a score imports the command line."""
+    shutil.copytree(ROOT / "lrqr", tmp_path / "lrqr")
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    (tmp_path / "lrqr" / "scores" / "broken.py").write_text('"""Broken on purpose."""\nimport lrqr.workflows\n')
+    result = subprocess.run([_linter(), "--no-cache"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert result.returncode == 1
+    assert "lrqr.scores.broken" in result.stdout
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_files_stay_small(path: Path) -> None:
+    assert len(path.read_text().splitlines()) <= 350
+
+
+def test_cvxpy_is_imported_by_the_reference_solver_only() -> None:
+    users = {path.relative_to(ROOT / "lrqr").as_posix() for path in SOURCES if "cvxpy" in _imports(path)}
+    assert users == {"solvers/reference.py"}
+
+
+def test_help_imports_no_heavy_library() -> None:
+    code = (
+        "import sys\n"
+        "from click.testing import CliRunner\n"
+        "from lrqr.cli import cli\n"
+        "assert CliRunner().invoke(cli, ['--help']).exit_code == 0\n"
+        "print(sorted({'numpy', 'pandas', 'sklearn', 'cvxpy', 'scipy', 'matplotlib'} & set(sys.modules)))\n"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "[]"
+
+
+def _imports(path: Path) -> set[str]:
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module.split(".")[0])
+    return found
