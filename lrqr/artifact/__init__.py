@@ -1,7 +1,8 @@
 """A fitted model <-> a directory of JSON, npz and, for fitted scikit-learn estimators, skops files.
 
 ``artifact.json`` holds the state as JSON in which arrays and estimators are references; ``arrays.npz`` the
-arrays; ``base.skops`` the base learner and ``estimators.skops`` any other scikit-learn estimator. Every part is checked by its sha256 before it is used, and nothing in it can be executed: arrays are read with
+arrays; ``base.skops`` the base learner and ``estimators.skops`` any other scikit-learn estimator. Every part is
+checked by its sha256 before it is used, and nothing in it can be executed: arrays are read with
 ``allow_pickle=False`` and skops may build only trusted types.
 
 The same state gives the same bytes: no timestamps, and the memory addresses that skops writes are renumbered.
@@ -12,7 +13,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import os
 import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +25,7 @@ from lrqr.artifact.estimators import add_member, from_bytes, to_bytes
 from lrqr.errors import ArtifactError, UsageError
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Mapping
 
     from numpy.typing import NDArray

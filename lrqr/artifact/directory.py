@@ -17,7 +17,7 @@ def backup_of(target: Path) -> Path:
 
 
 def write_directory(target: Path, files: Mapping[str, bytes]) -> None:
-    """Write ``files`` under a temporary name beside ``target``, then rename: a killed run leaves the old one."""
+    """Write ``files`` under a temporary name beside ``target``, then rename: a killed run changes nothing."""
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     backup = backup_of(target)
