@@ -39,7 +39,9 @@ __all__ = [
     "check_shift",
     "data_folder",
     "describe",
+    "leave_one_out",
     "locate",
+    "softmax",
     "verify",
 ]
 
@@ -176,6 +178,40 @@ def check_shift(shift: str, known: tuple[str, ...], dataset: str) -> None:
         raise UsageError(
             f"data set {dataset} has no shift {shift!r}{hint}; choose one of: {', '.join(known)}"
         )
+
+
+def softmax(logits: FloatArray) -> FloatArray:
+    """Return class probabilities of shape (n, K), in float64, from ``logits`` of shape (n, K)."""
+    shifted = np.asarray(logits, dtype=np.float64)
+    exponents = np.exp(shifted - shifted.max(axis=1, keepdims=True))
+    return np.asarray(exponents / exponents.sum(axis=1, keepdims=True))
+
+
+def leave_one_out(
+    rows: Rows, domain: IntArray, held_out: int, *, seed: int, limits: tuple[int, int] = (0, 0)
+) -> tuple[Rows, Rows, Rows]:
+    """Make one domain the target and all the others the source.
+
+    Parameters
+    ----------
+    rows : Rows of n labeled rows
+    domain : (n,) array of int
+    held_out : int
+        The target domain. A random half of its rows is unlabeled, the other half is for testing.
+    seed : int
+    limits : (int, int)
+        At most so many source rows and so many rows in each half of the target, drawn at random; 0 is all.
+
+    Returns
+    -------
+    source, target, test : Rows
+    """
+    rng = np.random.default_rng(seed)
+    source = rng.permutation(np.flatnonzero(domain != held_out))
+    halves = np.array_split(rng.permutation(np.flatnonzero(domain == held_out)), 2)
+    source_limit, target_limit = (limit or None for limit in limits)
+    target, test = (half[:target_limit] for half in halves)
+    return rows.take(source[:source_limit]), rows.take(target).unlabeled(), rows.take(test)
 
 
 def catalog() -> list[dict[str, Any]]:
