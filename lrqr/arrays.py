@@ -16,6 +16,10 @@ IntArray = NDArray[np.int64]
 _ROWS_SHOWN = 5
 
 
+class NotNumeric(DataError, TypeError):  # noqa: N818 - it is a kind of DataError
+    """Values that are not numbers: also a TypeError, which is what scikit-learn promises for them."""
+
+
 def as_matrix(values: Any, name: str, *, columns: int | None = None) -> FloatArray:
     """Return ``values`` as a finite float64 matrix of shape (n, d).
 
@@ -65,6 +69,15 @@ def as_vector(
     return array
 
 
+def row_dot(X: FloatArray, coef: FloatArray) -> FloatArray:
+    """Return ``X @ coef`` (n,) so that no row's value depends, even by one bit, on the rows beside it.
+
+    BLAS may sum in another order for another number of rows; this loop over each row does not.
+    """
+    product: FloatArray = np.einsum("ij,j->i", X, coef, optimize=False)
+    return product
+
+
 def _as_float(values: Any, name: str) -> FloatArray:
     if hasattr(values, "to_numpy") and not isinstance(values, np.ndarray):
         values = values.to_numpy()
@@ -78,7 +91,7 @@ def _as_float(values: Any, name: str) -> FloatArray:
     except (TypeError, ValueError) as error:
         if isinstance(error, DataError):
             raise
-        raise DataError(f"{name} is not numeric: {error}") from error
+        raise NotNumeric(f"{name} is not numeric: {error}") from error
 
 
 def _require_finite(array: FloatArray, name: str, *, allow_infinite: bool = False) -> None:
