@@ -1,8 +1,8 @@
 """A fitted model <-> a directory of JSON, npz and, for fitted scikit-learn estimators, skops files.
 
 ``artifact.json`` holds the state as JSON in which arrays and estimators are references; ``arrays.npz`` the
-arrays; ``base.skops`` the base learner and ``estimators.skops`` any other scikit-learn estimator. Every part is
-checked by its sha256 before it is used, and nothing in it can be executed: arrays are read with
+arrays; ``base.skops`` the base learner and ``estimators.skops`` any other scikit-learn estimator. Each part
+is checked by its sha256 before it is used, and nothing in it can be executed: arrays are read with
 ``allow_pickle=False`` and skops may build only trusted types.
 
 The same state gives the same bytes: no timestamps, and the memory addresses that skops writes are renumbered.

@@ -1,0 +1,223 @@
+"""A feature map and a method together: from features and scores to a threshold for any row."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+
+from lrqr import registry
+from lrqr.arrays import as_matrix, as_vector
+from lrqr.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from lrqr.arrays import FloatArray
+    from lrqr.ratio import LikelihoodRatio
+
+FeatureMap = Literal["auto", "given", "learned"]
+Infinite = Literal["allow", "clip", "error"]
+
+FEATURE_MAPS = ("auto", "given", "learned")
+INFINITE = ("allow", "clip", "error")
+
+
+class ThresholdModel(BaseEstimator):
+    """Thresholds as a function of features, by any method of ``lrqr.methods``.
+
+    Parameters
+    ----------
+    method : str or estimator, default="lrqr"
+        A name of ``lrqr.methods``, or an unfitted estimator of one of its classes.
+    feature_map : {"auto", "given", "learned"}, default="auto"
+        ``"given"``: the method sees the features as they are. ``"learned"``: it sees the cross-fitted domain
+        log-odds and predicted score (docs/selection.md). ``"auto"``: what serves the method best.
+    coverage : float, default=0.9
+        1-α. Not used when ``method`` is an estimator, which brings its own.
+    random_state : int, default=0
+        Seed of everything random. Not used when ``method`` is an estimator.
+
+    Attributes
+    ----------
+    estimator_ : the fitted method
+    method_ : str
+        Its name.
+    coverage_ : float
+    feature_map_ : str
+        ``"given"`` or ``"learned"``.
+    learned_ : LearnedFeatures or None
+    largest_score_ : float
+        The largest finite calibration score, in score units (what ``infinite="clip"`` puts for infinity).
+    n_source_ : int
+        The number of calibration rows.
+    """
+
+    def __init__(
+        self,
+        method: Any = "lrqr",
+        *,
+        feature_map: FeatureMap = "auto",
+        coverage: float = 0.9,
+        random_state: int | None = 0,
+    ) -> None:
+        self.method = method
+        self.feature_map = feature_map
+        self.coverage = coverage
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        X_target: Any = None,
+        X_source: Any = None,
+        ratio: LikelihoodRatio | FloatArray | None = None,
+    ) -> Self:
+        """Fit the feature map and the method.
+
+        Parameters
+        ----------
+        X : array-like of shape (n1, d)
+            Features of the labeled source rows, without a constant column.
+        y : array-like of shape (n1,)
+            Their scores.
+        X_target : array-like of shape (n2, d), optional
+            Unlabeled target rows; None means that there is no shift (X itself).
+        X_source : array-like of shape (n3, d), optional
+            Unlabeled source rows; None means X itself.
+        ratio : LikelihoodRatio or array of shape (n1,), optional
+            A likelihood ratio fitted with X as its source, or its known values at the rows of X.
+        """
+        X = as_matrix(X, "X")
+        y = as_vector(y, "y", length=X.shape[0])
+        if X.shape[0] == 0:
+            raise DataError("there is no labeled source row to calibrate on")
+        X_target = None if X_target is None else as_matrix(X_target, "X_target", columns=X.shape[1])
+        X_source = None if X_source is None else as_matrix(X_source, "X_source", columns=X.shape[1])
+        estimator = self._make()
+        self.method_ = _name_of(estimator)
+        self.coverage_ = float(estimator.coverage)
+        self.feature_map_ = self._resolve(estimator)
+        self.n_source_, self.n_features_in_ = X.shape
+        self.largest_score_ = float(y.max())
+        self.learned_ = None
+        if self.feature_map_ == "learned":
+            from lrqr.learned import LearnedFeatures
+
+            learned = LearnedFeatures(random_state=self.random_state)
+            fitted = None if isinstance(ratio, np.ndarray) else ratio
+            target = X if X_target is None else X_target
+            X, X_target = learned.fit_transform(X, y, target, ratio=fitted)
+            X_source = None if X_source is None else learned.transform(X_source)
+            self.learned_ = learned
+            ratio = None
+        self.estimator_ = estimator.fit(X, y, X_target=X_target, X_source=X_source, ratio=ratio)
+        return self
+
+    def predict(self, X: Any, *, ratio: FloatArray | None = None, infinite: Infinite = "allow") -> FloatArray:
+        """Thresholds of shape (n,), in score units; ``+inf`` where nothing smaller keeps the promise.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+        ratio : array-like of shape (n,), optional
+            The known likelihood ratios of these rows; needed if `fit` was given known ratios.
+        infinite : {"allow", "clip", "error"}, default="allow"
+            What to do with ``+inf``: keep it, put the largest finite calibration score, or refuse.
+        """
+        X = as_matrix(X, "X", columns=self.n_features_in_)
+        if X.shape[0] == 0:
+            return np.empty(0)
+        features = X if self.learned_ is None else self.learned_.transform(X)
+        known = None if ratio is None else as_vector(ratio, "ratio", length=X.shape[0])
+        thresholds = np.asarray(self.estimator_.predict(features, ratio=known), dtype=np.float64)
+        return cap_infinite(thresholds, infinite, self.largest_score_)
+
+    def to_state(self) -> dict[str, Any]:
+        """All that `predict` needs, as JSON values and arrays."""
+        return {
+            "method": self.method_,
+            "feature_map": self.feature_map_,
+            "coverage": self.coverage_,
+            "largest_score": self.largest_score_,
+            "n_source": self.n_source_,
+            "n_features": self.n_features_in_,
+            "estimator": self.estimator_.to_state(),
+            "learned": None if self.learned_ is None else self.learned_.to_state(),
+        }
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        """Rebuild the fitted model that `to_state` described."""
+        model = cls(state["method"], feature_map=state["feature_map"], coverage=state["coverage"])
+        model.method_ = state["method"]
+        model.feature_map_ = state["feature_map"]
+        model.coverage_ = state["coverage"]
+        model.largest_score_ = state["largest_score"]
+        model.n_source_ = state["n_source"]
+        model.n_features_in_ = state["n_features"]
+        model.estimator_ = registry.load("methods", model.method_).ESTIMATOR.from_state(state["estimator"])
+        model.learned_ = None
+        if state["learned"] is not None:
+            from lrqr.learned import LearnedFeatures
+
+            model.learned_ = LearnedFeatures.from_state(state["learned"])
+        return model
+
+    def _make(self) -> Any:
+        if not isinstance(self.method, str):
+            return clone(self.method)
+        estimator = registry.load("methods", self.method).ESTIMATOR
+        return make_estimator(estimator, coverage=self.coverage, random_state=self.random_state)
+
+    def _resolve(self, estimator: Any) -> str:
+        if self.feature_map not in FEATURE_MAPS:
+            raise UsageError(_unknown("feature map", self.feature_map, FEATURE_MAPS))
+        if self.feature_map != "learned":
+            return "given"
+        if estimator.USES_RATIO:
+            raise UsageError(
+                f"method {self.method_!r} weighs rows by a likelihood ratio of the given features; "
+                "learned features are for the methods that use none (lrqr, split, conditional)"
+            )
+        return "learned"
+
+
+def make_estimator(estimator: type[Any], **parameters: Any) -> Any:
+    """Make an estimator with those of ``parameters`` that it has."""
+    known = inspect.signature(estimator).parameters
+    return estimator(**{name: value for name, value in parameters.items() if name in known})
+
+
+def cap_infinite(thresholds: FloatArray, infinite: Infinite, largest: float) -> FloatArray:
+    """Apply the policy for thresholds of ``+inf`` (docs/methods.md): keep, clip to ``largest``, or refuse."""
+    if infinite not in INFINITE:
+        raise UsageError(_unknown("policy for infinite thresholds", infinite, INFINITE))
+    unbounded = np.isposinf(thresholds)
+    if infinite == "allow" or not unbounded.any():
+        return thresholds
+    if infinite == "clip":
+        return np.where(unbounded, largest, thresholds)
+    first = ", ".join(str(row) for row in np.flatnonzero(unbounded)[:5])
+    raise DataError(
+        f"{int(unbounded.sum())} of {len(thresholds)} rows have an infinite threshold (rows {first}, counted "
+        "from 0): no finite set keeps the promise there; calibrate on more rows, lower the coverage, or "
+        "allow or clip infinite thresholds"
+    )
+
+
+def _unknown(kind: str, word: object, choices: tuple[str, ...]) -> str:
+    hint = registry.suggest(str(word), choices)
+    return f"unknown {kind} {word!r}{hint}; choose one of: {', '.join(choices)}"
+
+
+def _name_of(estimator: Any) -> str:
+    package, _, stem = type(estimator).__module__.rpartition(".")
+    if package != "lrqr.methods":
+        raise UsageError(
+            f"method must be a name or an estimator of lrqr.methods, got {type(estimator).__name__}; "
+            f"the names are: {', '.join(registry.names('methods'))}"
+        )
+    return stem.replace("_", "-")

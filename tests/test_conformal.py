@@ -1,0 +1,210 @@
+"""The wrappers: the law of scores, first axes, scikit-learn's habits, frames of both kinds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from lrqr import artifact, registry
+from lrqr.conformal import ConformalClassifier, ConformalRegressor, ThresholdModel
+from lrqr.errors import DataError, LrqrWarning, UsageError
+from lrqr.quantiles import conformal_quantile
+
+METHODS = registry.names("methods")
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(300, 2))
+X_NEW = RNG.normal(0.7, 1.0, size=(150, 2))
+Y = X[:, 0] + (0.3 + np.abs(X[:, 1])) * RNG.normal(size=300)
+LABELS = np.array(["no", "maybe", "yes"])[np.digitize(X[:, 0] + 0.5 * RNG.normal(size=300), [-0.5, 0.5])]
+RATIO = np.exp(0.7 * X.sum(axis=1) - 0.49)
+
+
+def test_split_without_shift_is_the_order_statistic() -> None:
+    center = LinearRegression().fit(X[:100], Y[:100])
+    model = ConformalRegressor(center, method="split", prefit=True).fit(X[100:], Y[100:])
+    q = conformal_quantile(np.abs(Y[100:] - center.predict(X[100:])), 0.9)
+    bounds = model.predict_interval(X_NEW)
+    np.testing.assert_allclose(bounds, center.predict(X_NEW)[:, None] + [-q, q], rtol=1e-12)
+    inside = (Y[100:] >= model.predict_interval(X[100:])[:, 0]) & (
+        Y[100:] <= model.predict_interval(X[100:])[:, 1]
+    )
+    assert inside.sum() == np.ceil(0.9 * 201)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_threshold_state_round_trip_through_a_file(method: str, tmp_path: Any) -> None:
+    scores = np.abs(Y)
+    model = ThresholdModel(method).fit(X, scores, X_target=X_NEW)
+    again = ThresholdModel.from_state(artifact.load(artifact.save(model.to_state(), tmp_path / "model")))
+    assert np.array_equal(model.predict(X_NEW), again.predict(X_NEW))
+    assert again.largest_score_ == scores.max()
+    assert model.predict(X_NEW[:0]).shape == (0,)
+    assert np.array_equal(again.predict(X_NEW[:1]), model.predict(X_NEW)[:1])
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_rows_are_scored_each_on_its_own(method: str) -> None:
+    model = ThresholdModel(method).fit(X, np.abs(Y), X_target=X_NEW)
+    together = model.predict(X_NEW[:12])
+    alone = np.concatenate([model.predict(X_NEW[i : i + 1]) for i in range(12)])
+    assert np.array_equal(together, alone)
+
+
+def test_an_estimator_and_a_name_mean_the_same() -> None:
+    estimator = registry.load("methods", "weighted").ESTIMATOR(coverage=0.8)
+    named = ThresholdModel("weighted", coverage=0.8).fit(X, np.abs(Y), X_target=X_NEW)
+    given = ThresholdModel(estimator).fit(X, np.abs(Y), X_target=X_NEW)
+    assert given.coverage_ == 0.8
+    assert np.array_equal(named.predict(X_NEW), given.predict(X_NEW))
+    assert not hasattr(estimator, "weights_")
+
+
+def test_infinite_policies() -> None:
+    scores = np.array([5.0, 1.0, 4.0, 2.0, 3.0])
+    with pytest.warns(LrqrWarning, match="needs n >= 9"):
+        model = ThresholdModel("split").fit(X[:5], scores)
+    assert np.array_equal(model.predict(X_NEW[:3]), [np.inf] * 3)
+    assert np.array_equal(model.predict(X_NEW[:3], infinite="clip"), [5.0] * 3)
+    with pytest.raises(DataError, match=r"3 of 3 rows have an infinite threshold \(rows 0, 1, 2"):
+        model.predict(X_NEW[:3], infinite="error")
+    with pytest.raises(UsageError, match="did you mean 'clip'"):
+        model.predict(X_NEW[:3], infinite="clipp")  # type: ignore[arg-type]
+
+
+def test_known_ratios_reach_both_sides() -> None:
+    model = ThresholdModel("weighted").fit(X, np.abs(Y), ratio=RATIO)
+    plain = ThresholdModel("weighted").fit(X, np.abs(Y), ratio=np.ones(len(X)))
+    ones = np.ones(len(X_NEW))
+    assert not np.array_equal(model.predict(X_NEW, ratio=ones), plain.predict(X_NEW, ratio=ones))
+    with pytest.raises(UsageError):
+        model.predict(X_NEW)
+
+
+def test_wrong_choices_are_named() -> None:
+    with pytest.raises(UsageError, match="did you mean 'split'"):
+        ThresholdModel("splt").fit(X, np.abs(Y))
+    with pytest.raises(UsageError, match="did you mean 'given'"):
+        ThresholdModel("split", feature_map="givn").fit(X, np.abs(Y))  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="learned features are for the methods that use none"):
+        ThresholdModel("weighted", feature_map="learned").fit(X, np.abs(Y))
+    with pytest.raises(UsageError, match=r"an estimator of lrqr\.methods, got Ridge"):
+        ThresholdModel(Ridge()).fit(X, np.abs(Y))
+    with pytest.raises(DataError, match="no labeled source row"):
+        ThresholdModel("split").fit(X[:0], Y[:0])
+    with pytest.raises(
+        UsageError, match="'lac' is for classification, not for regression; choose one of: absolute"
+    ):
+        ConformalRegressor(Ridge(), conformity_score="lac").fit(X, Y)
+    with pytest.raises(UsageError, match=r"needs an estimator with predict_proba\(\); Ridge has none"):
+        ConformalClassifier(Ridge()).fit(X, LABELS)
+    with pytest.raises(DataError, match="needs 2 column"):
+        ConformalRegressor(Ridge(), conformity_score="cqr").fit(X, Y)
+    with pytest.raises(DataError, match=r"shape \(3,\) for 300 rows"):
+        ConformalRegressor(Ridge()).fit(X, Y[:3])
+
+
+@pytest.mark.parametrize("rows", [0, 1, 5])
+def test_the_first_axis_is_kept(rows: int) -> None:
+    regressor = ConformalRegressor(Ridge()).fit(X, Y, X_target=X_NEW)
+    assert regressor.predict_interval(X_NEW[:rows]).shape == (rows, 2)
+    assert regressor.predict_threshold(X_NEW[:rows]).shape == (rows,)
+    classifier = ConformalClassifier(LogisticRegression()).fit(X, LABELS, X_target=X_NEW)
+    sets = classifier.predict_set(X_NEW[:rows])
+    assert sets.shape == (rows, 3)
+    assert sets.dtype == np.bool_
+
+
+def test_intervals_hold_what_was_promised_on_new_rows() -> None:
+    rng = np.random.default_rng(5)
+    target = rng.normal(0.7, 1.0, size=(4000, 2))
+    outcome = target[:, 0] + (0.3 + np.abs(target[:, 1])) * rng.normal(size=4000)
+    train, source = rng.normal(size=(500, 2)), rng.normal(size=(3000, 2))
+    noise = rng.normal(size=3500)
+    everything = np.vstack([train, source])
+    y = everything[:, 0] + (0.3 + np.abs(everything[:, 1])) * noise
+    center = LinearRegression().fit(train, y[:500])
+    covered = {}
+    for method in ("split", "lrqr"):
+        model = ConformalRegressor(center, method=method, prefit=True).fit(
+            source, y[500:], X_target=target[:1000]
+        )
+        lower, upper = model.predict_interval(target).T
+        covered[method] = np.mean((lower <= outcome) & (outcome <= upper))
+    assert covered["split"] < 0.87
+    assert 0.88 <= covered["lrqr"] <= 0.94
+
+
+@pytest.mark.parametrize("score", ["lac", "aps", "raps"])
+def test_sets_are_regions_of_the_score(score: str) -> None:
+    center = LogisticRegression().fit(X[:100], LABELS[:100])
+    model = ConformalClassifier(center, conformity_score=score, prefit=True).fit(
+        X[100:], LABELS[100:], X_target=X_NEW
+    )
+    module = registry.load("scores", score)
+    threshold = model.predict_threshold(X_NEW)
+    for index in range(3):
+        scores = module.score(center.predict_proba(X_NEW), np.full(len(X_NEW), index))
+        assert np.array_equal(model.predict_set(X_NEW)[:, index], scores <= threshold)
+    assert list(model.classes_) == ["maybe", "no", "yes"]
+
+
+def test_a_label_that_the_model_does_not_know() -> None:
+    center = LogisticRegression().fit(X, LABELS)
+    labels = LABELS.astype(object)
+    labels[7] = "zzz"
+    with pytest.raises(
+        DataError, match=r"first 'zzz' in row 7 \(counted from 0\); its classes are: maybe, no, yes"
+    ):
+        ConformalClassifier(center, prefit=True).fit(X, labels)
+
+
+def test_the_usual_scikit_learn_ways() -> None:
+    model = ConformalRegressor(make_pipeline(StandardScaler(), Ridge()), coverage=0.8, method="split")
+    twin = clone(model)
+    assert twin.get_params()["coverage"] == 0.8
+    assert not hasattr(twin, "estimator_")
+    assert "coverage=0.8" in repr(model)
+    assert "Ridge" in repr(model)
+    search = GridSearchCV(model, {"estimator__ridge__alpha": [0.1, 1e6]}, cv=3).fit(X, Y)
+    assert search.best_params_ == {"estimator__ridge__alpha": 0.1}
+    assert search.best_estimator_.predict_interval(X_NEW).shape == (150, 2)
+    inner = ConformalRegressor(GridSearchCV(Ridge(), {"alpha": [0.1, 1.0]}, cv=3), method="split").fit(X, Y)
+    assert inner.score(X, Y) > 0.2
+    outer = make_pipeline(StandardScaler(), ConformalClassifier(LogisticRegression(), method="split")).fit(
+        X, LABELS
+    )
+    assert outer.score(X, LABELS) > 0.5
+    assert outer[-1].predict_proba(X[:0]).shape == (0, 3)
+
+
+def frame(rows: np.ndarray) -> pd.DataFrame:
+    return pd.DataFrame({"a": rows[:, 0], "b": rows[:, 1], "c": np.where(rows[:, 0] > 0, "up", "down")})
+
+
+def test_frames_are_matched_by_name_and_encoded() -> None:
+    model = make_pipeline(OneHotEncoder(handle_unknown="ignore"), Ridge())
+    source, target = frame(np.round(X, 1)), frame(np.round(X_NEW, 1))
+    fitted = ConformalRegressor(model, method="lrqr").fit(source, Y, X_target=target)
+    bounds = fitted.predict_interval(target)
+    thresholds = fitted.predict_threshold(
+        target[["c", "b", "a"]].sample(frac=1.0, random_state=1).sort_index()
+    )
+    assert np.array_equal(thresholds, fitted.predict_threshold(target))
+    from_polars = ConformalRegressor(Ridge(), method="lrqr").fit(pl.from_pandas(source[["a", "b"]]), Y)
+    from_pandas = ConformalRegressor(Ridge(), method="lrqr").fit(source[["a", "b"]], Y)
+    assert bounds.shape == (150, 2)
+    assert np.array_equal(
+        from_polars.predict_interval(pl.from_pandas(target[["a", "b"]])),
+        from_pandas.predict_interval(target[["a", "b"]]),
+    )
+    with pytest.raises(DataError, match="pass a data frame"):
+        fitted.predict_threshold(X_NEW)
