@@ -1,0 +1,144 @@
+"""The page: results and figures poured into the template."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from lrqr.errors import DataError
+from lrqr.report import figures, shift_figures, texts
+from lrqr.report.plain import to_json, to_rows
+from lrqr.report.results import Comparison, Evaluation, Panel, Shift, parse
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from lrqr.report.canvas import Figure
+    from lrqr.report.results import Diagnosed
+
+
+def render(results: Mapping[str, Any]) -> str:
+    """Return the report on ``results`` as one self-contained HTML page.
+
+    Parameters
+    ----------
+    results : mapping
+        What ``evaluate``, ``compare``, ``reproduce`` or ``diagnose`` found, as ``--format json`` prints it;
+        :mod:`lrqr.report.results` documents every key.
+
+    Returns
+    -------
+    str
+        HTML with inline style and inline SVG: no script, no request to a network or another file.
+
+    Raises
+    ------
+    DataError
+        If the results are of no known kind, or lack or mistype a key.
+    """
+    parsed = parse(results)
+    environment = Environment(
+        loader=PackageLoader("lrqr.report", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(percent=texts.percent, number=texts.number, plain=texts.plain)
+    environment.globals.update(
+        coverage_words=texts.COVERAGE_WORDS,
+        shift_words=texts.SHIFT_WORDS,
+        level_of=texts.LEVEL_OF,
+        picture=lambda figure: Markup(figure.svg),  # noqa: S704 - drawn by lrqr.report.figures, escaped there
+    )
+    kind = type(parsed).__name__.lower()
+    return environment.get_template(f"{kind}.html.j2").render(page=parsed, figures=_draw(parsed)) + "\n"
+
+
+def write(results: Mapping[str, Any], path: str | Path, *, force: bool = False) -> tuple[Path, Path, Path]:
+    """Write the page to ``path`` and the same numbers as ``.json`` and ``.csv`` beside it.
+
+    Returns
+    -------
+    tuple of Path
+        The page, the JSON, the CSV (two columns: ``quantity``, such as ``groups.0.coverage``, and ``value``).
+
+    Raises
+    ------
+    DataError
+        If one of the three exists and ``force`` is False; none is then written.
+    """
+    page = Path(path)
+    if page.suffix.lower() not in {".html", ".htm"}:
+        page = page.with_name(page.name + ".html")
+    paths = (page, page.with_suffix(".json"), page.with_suffix(".csv"))
+    taken = [str(item) for item in paths if item.exists()]
+    if taken and not force:
+        raise DataError(f"refusing to overwrite {', '.join(taken)}; use --force or another name")
+    table = io.StringIO()
+    writer = csv.writer(table, lineterminator="\n")
+    writer.writerows([("quantity", "value"), *to_rows(results)])
+    for item, text in zip(paths, (render(results), to_json(results), table.getvalue()), strict=True):
+        item.write_text(text, encoding="utf-8", newline="\n")
+    return paths
+
+
+def _draw(page: Evaluation | Comparison | Diagnosed) -> dict[str, list[Figure]]:
+    """Return the figures of each section."""
+    if isinstance(page, Evaluation):
+        drawn = _draw_evaluation(page)
+    elif isinstance(page, Comparison):
+        drawn = _draw_comparison(page)
+    else:
+        drawn = {"shift": _draw_shift(page)}
+    return {section: [item for item in items if item is not None] for section, items in drawn.items()}
+
+
+def _draw_shift(shift: Shift | None) -> list[Figure | None]:
+    if shift is None:
+        return []
+    return [
+        shift_figures.overlap(shift.overlap),
+        shift_figures.concentration(shift.concentration),
+        shift_figures.differences(shift.features),
+    ]
+
+
+def _draw_evaluation(page: Evaluation) -> dict[str, list[Figure | None]]:
+    unit = size_name(page)
+    by_size = f"Coverage by {'length' if page.task == 'regression' else 'size'}"
+    panel = Panel(nominal=page.nominal, methods=page.methods)
+    return {
+        "coverage": [figures.calibration(page.levels, page.nominal)],
+        "size": [figures.sizes(page.size.histogram, unit=unit, median=page.size.median)],
+        "groups": [
+            figures.coverage_bars(page.groups, page.nominal, name="groups", caption="Coverage by group")
+        ],
+        "by_size": [figures.coverage_bars(page.by_size, page.nominal, name="by-size", caption=by_size)],
+        "shift": _draw_shift(page.shift),
+        "methods": [figures.methods(panel, name="methods")],
+        "thresholds": list(figures.profiles(page.profiles)),
+        "selection": [figures.selection(page.selection, page.criterion), figures.path(page.path)],
+    }
+
+
+def _draw_comparison(page: Comparison) -> dict[str, list[Figure | None]]:
+    drawn: dict[str, list[Figure | None]] = {
+        f"panel-{index}": [figures.methods(panel, name=f"methods-{index}", spread=page.spread)]
+        for index, panel in enumerate(page.all_panels())
+    }
+    drawn["curves"] = [figures.curve(curve, name=f"curve-{index}") for index, curve in enumerate(page.curves)]
+    drawn["shift"] = _draw_shift(page.shift)
+    return drawn
+
+
+def size_name(page: Evaluation) -> str:
+    """Return what a size is called: the length of an interval or the number of classes in a set."""
+    if page.task == "classification":
+        return "number of classes in a set"
+    return f"interval length ({page.outcome})" if page.outcome else "interval length"
