@@ -1,0 +1,260 @@
+"""LR-QR: quantile regression whose threshold is pulled towards the likelihood ratio (arXiv:2502.13030)."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from lrqr import selection as selections
+from lrqr import solvers
+from lrqr.errors import DataError, UsageError
+from lrqr.estimator import ThresholdEstimator, refuse_known
+from lrqr.moments import Moments
+from lrqr.problem import Problem
+
+if TYPE_CHECKING:
+    from numbers import Real
+
+    from lrqr.arrays import FloatArray, IntArray
+
+# A feature whose spread is below this share of its size is constant; features correlated above 1 minus
+# the second number are copies of each other.
+_CONSTANT = 1e-12
+_COPY = 1e-12
+
+_REASON = "LRQR estimates no likelihood ratio"
+
+
+class LRQR(ThresholdEstimator):
+    """Thresholds that keep their coverage under covariate shift.
+
+    Minimizes, over γ and β, Ê1[ℓ(γ·φ, S)] + λ (β² γ'Σγ - 2β m·γ) with φ = (1, x), eq. (2) of docs/method.md
+    and Algorithm 1 of arXiv:2502.13030. The threshold is h(x) = γ·φ(x).
+
+    Parameters
+    ----------
+    coverage : float, default=0.9
+        1 - α: share of target rows whose score should be at most the threshold.
+    regularization : float or "auto", default="auto"
+        λ, in units of the scaled scores. "auto" chooses it by ``selection``.
+    ridge : float or "auto", default="auto"
+        Added to the diagonal of Σ for all but the constant, in the (standardized) feature coordinates.
+    selection : str, default="auto"
+        The rule that chooses what is "auto": one of ``lrqr.selection.RULES``.
+    score_scale : float or "auto", default="auto"
+        Scores are divided by it. "auto": their coverage-quantile.
+    standardize : bool, default=True
+        Standardize features with the pooled mean and spread of source and target. Constant features and
+        further copies of a feature then get the coefficient 0, so that they change nothing.
+    solver : str, default="newton"
+        "newton", "interior" or "reference".
+    tol : float, default=1e-6
+        Largest duality gap, relative to the pinball loss.
+    random_state : int, default=0
+        Seed of the cross-validation folds.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (d,)
+        Coefficients of the threshold, score units per feature unit.
+    intercept_ : float
+        In score units.
+    beta_ : float
+        β: β · (h(x) - score_offset_) / score_scale_ is the regularized likelihood ratio.
+    regularization_, ridge_, score_scale_ : float
+        As used.
+    score_offset_ : float
+        Smallest score if that is negative, else 0. It is subtracted before fitting, because the pull towards
+        a ratio >= 0 makes sense for scores >= 0 only.
+    objective_ : float
+        F at the solution, in units of the scaled, shifted scores.
+    gap_ : float
+        Duality gap at ``beta_``, same units: ``coef_`` is at most this far from optimal.
+    converged_ : bool
+    n_iter_ : int
+    branch_ : str
+        "infinity", "zero" or "grid": where the winning start of the solver came from.
+    selection_table_ : list of dict
+        The cross-validation table; empty when nothing was chosen.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (d,)
+        Only when fitted on a data frame.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> source, target = rng.normal(size=(500, 2)), rng.normal(size=(300, 2)) + [1.0, 0.0]
+    >>> scores = np.abs(rng.normal(size=500)) * (1.0 + 0.5 * source[:, 0] ** 2)
+    >>> model = LRQR(coverage=0.9).fit(source, scores, X_target=target)
+    >>> model.predict(target).shape
+    (300,)
+    """
+
+    USES_RATIO: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        coverage: float = 0.9,
+        regularization: float | str = "auto",
+        ridge: float | str = "auto",
+        selection: str = "auto",
+        score_scale: float | str = "auto",
+        standardize: bool = True,
+        solver: str = "newton",
+        tol: float = 1e-6,
+        random_state: int | None = 0,
+    ) -> None:
+        self.coverage = coverage
+        self.regularization = regularization
+        self.ridge = ridge
+        self.selection = selection
+        self.score_scale = score_scale
+        self.standardize = standardize
+        self.solver = solver
+        self.tol = tol
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, *, X_target: Any = None, X_source: Any = None, ratio: Any = None) -> Self:
+        """Fit the threshold.
+
+        Parameters
+        ----------
+        X : array-like of shape (n1, d)
+            Features of labeled source rows, without a constant column.
+        y : array-like of shape (n1,)
+            Their scores; larger is worse.
+        X_target : array-like of shape (n2, d), optional
+            Unlabeled target rows; X itself when left out.
+        X_source : array-like of shape (n3, d), optional
+            Unlabeled source rows; X itself when left out.
+        ratio : optional
+            Not used; a fitted ratio that is shared with other methods is ignored, known ratios are refused.
+        """
+        refuse_known(ratio, _REASON)
+        self._check_numbers()
+        rows, scores, coverage = self._start(X, y)
+        target = rows if X_target is None else self._other(X_target, "X_target")
+        source = rows if X_source is None else self._other(X_source, "X_source")
+
+        self.score_offset_ = min(0.0, float(scores.min()))
+        shifted = scores - self.score_offset_
+        self.score_scale_ = self._scale(shifted, coverage)
+        scaled = shifted / self.score_scale_
+        center, spread, kept = self._standardization(rows, source, target)
+        labeled, source_rows, target_rows = (
+            (part[:, kept] - center[kept]) / spread[kept] for part in (rows, source, target)
+        )
+        if isinstance(self.regularization, str) or isinstance(self.ridge, str):
+            self.ridge_, self.regularization_, self.selection_table_ = selections.select(
+                labeled,
+                scaled,
+                target_rows,
+                None if X_source is None else source_rows,
+                coverage=coverage,
+                rule=self.selection,
+                regularization=self.regularization,
+                ridge=self.ridge,
+                tol=self.tol,
+                solver=self.solver,
+                random_state=self.random_state,
+            )
+        else:
+            self.ridge_, self.regularization_ = float(self.ridge), float(self.regularization)
+            self.selection_table_ = []
+        problem = Problem(
+            features=np.hstack([np.ones((len(labeled), 1)), labeled]),
+            scores=scaled,
+            second_moment=Moments.of(source_rows).augmented_second(self.ridge_),
+            target_mean=Moments.of(target_rows).augmented_mean(),
+            coverage=coverage,
+            regularization=self.regularization_,
+        )
+        solution = solvers.solve(problem, solver=self.solver, tol=self.tol)
+        self._store(solution, center, spread, kept, rows.shape[1])
+        return self
+
+    def predict(self, X: Any, *, ratio: Any = None) -> FloatArray:
+        """Return the thresholds h(x) of the rows of X, shape (n,), in score units."""
+        refuse_known(ratio, _REASON)
+        rows = self._rows(X)
+        # Row by row in a fixed order of summation: a row's threshold does not depend on its batch.
+        return np.asarray((rows * self.coef_).sum(axis=1) + self.intercept_, dtype=np.float64)
+
+    def _check_numbers(self) -> None:
+        for name, floor in (("regularization", 0.0), ("ridge", 0.0), ("score_scale", None)):
+            value: Real | str = getattr(self, name)
+            if isinstance(value, str):
+                if value != "auto":
+                    raise UsageError(f'{name} must be a number or "auto", got {value!r}')
+                continue
+            number = float(value)
+            if not np.isfinite(number) or (number < floor if floor is not None else number <= 0.0):
+                raise UsageError(
+                    f"{name} must be a finite number {'> 0' if floor is None else '>= 0'}, got {value}"
+                )
+
+    def _other(self, X: Any, name: str) -> FloatArray:
+        """Rows of another sample; a data frame's columns are matched by name, never by position."""
+        names = getattr(self, "feature_names_in_", None)
+        if names is not None and hasattr(X, "columns"):
+            missing = [str(column) for column in names if column not in list(X.columns)]
+            if missing:
+                raise DataError(f"{name} lacks the columns {', '.join(missing)}")
+            X = X[list(names)]
+        rows = self._rows(X, name)
+        if not len(rows):
+            raise DataError(f"{name} has 0 rows; at least one is needed")
+        return rows
+
+    def _scale(self, scores: FloatArray, coverage: float) -> float:
+        if not isinstance(self.score_scale, str):
+            return float(self.score_scale)
+        quantile = float(np.quantile(scores, coverage, method="inverted_cdf"))
+        return quantile or float(scores.max()) or 1.0
+
+    def _standardization(
+        self, rows: FloatArray, source: FloatArray, target: FloatArray
+    ) -> tuple[FloatArray, FloatArray, IntArray]:
+        """Center and spread of the features, and which features to keep."""
+        d = rows.shape[1]
+        if not self.standardize:
+            return np.zeros(d), np.ones(d), np.arange(d)
+        pooled = Moments.of(source).merge(Moments.of(target))
+        spread = pooled.spread
+        alive = spread > _CONSTANT * np.maximum(np.abs(pooled.mean), np.finfo(float).tiny)
+        every = pooled if source is rows else pooled.merge(Moments.of(rows))
+        size = np.sqrt(np.diag(every.scatter))
+        size = np.where(alive, size, 1.0)
+        correlation = np.abs(every.scatter / np.outer(size, size))
+        copies = (np.triu(correlation, 1) > 1.0 - _COPY) & np.outer(alive, alive)
+        kept = np.flatnonzero(alive & ~copies.any(axis=0))
+        return pooled.mean, np.where(alive, spread, 1.0), kept
+
+    def _store(
+        self, solution: solvers.Solution, center: FloatArray, spread: FloatArray, kept: IntArray, d: int
+    ) -> None:
+        self.coef_ = np.zeros(d)
+        self.coef_[kept] = self.score_scale_ * solution.coef[1:] / spread[kept]
+        self.intercept_ = float(
+            self.score_scale_ * solution.coef[0] + self.score_offset_ - self.coef_[kept] @ center[kept]
+        )
+        self.beta_ = float(solution.beta)
+        self.objective_ = float(solution.objective)
+        self.gap_ = float(solution.gap)
+        self.converged_ = bool(solution.converged)
+        self.n_iter_ = int(solution.iterations)
+        self.branch_ = solution.branch
+        if not self.converged_:
+            warnings.warn(
+                f"LRQR stopped with a duality gap of {self.gap_:.2g}, above tol = {self.tol:g} of the loss; "
+                "raise ridge or regularization, or loosen tol",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+
+ESTIMATOR = LRQR
