@@ -16,7 +16,7 @@ from lrqr.errors import DataError, LrqrWarning, UsageError
 from lrqr.quantiles import rows_needed
 from lrqr.ratio import LikelihoodRatio, effective_size
 
-_NON_FINITE = ("inf", "-inf")
+_NON_FINITE = ("inf", "-inf", "nan")
 _ROWS_SHOWN = 5
 
 
@@ -48,6 +48,8 @@ class ThresholdEstimator(RegressorMixin, BaseEstimator):
     USES_RATIO: ClassVar[bool] = False
     # fitted attributes that have a state of their own, and their classes
     _NESTED: ClassVar[dict[str, Any]] = {}
+    # fitted attributes that ``predict`` does not need, left out of the state
+    _OMITTED: ClassVar[tuple[str, ...]] = ()
 
     coverage: float
     max_score_: float
@@ -83,7 +85,8 @@ class ThresholdEstimator(RegressorMixin, BaseEstimator):
     def to_state(self) -> dict[str, Any]:
         """Return parameters and fitted values as JSON values and arrays, enough for ``predict``."""
         check_is_fitted(self)
-        fitted = {name: _encode(value) for name, value in vars(self).items() if _is_fitted_name(name)}
+        names = [name for name in vars(self) if _is_fitted_name(name) and name not in self._OMITTED]
+        fitted = {name: _encode(getattr(self, name)) for name in names}
         return {"parameters": self.get_params(deep=False), "fitted": fitted}
 
     @classmethod
@@ -202,7 +205,7 @@ def as_ratio(values: Any, length: int) -> FloatArray:
     return ratio
 
 
-def warn_few(weights: FloatArray, level: float) -> None:
+def warn_few(weights: FloatArray, level: float, *, stacklevel: int = 3) -> None:
     """Warn where the calibration rows, or what their weights leave of them, are too few for the level."""
     needed, n = rows_needed(level), len(weights)
     worth = effective_size(weights)
@@ -219,7 +222,7 @@ def warn_few(weights: FloatArray, level: float) -> None:
         )
     else:
         return
-    warnings.warn(message, LrqrWarning, stacklevel=3)
+    warnings.warn(message, LrqrWarning, stacklevel=stacklevel)
 
 
 def _is_fitted_name(name: str) -> bool:
