@@ -1,0 +1,1 @@
+"""A configuration's methods × shifts × splits, and the tidy tables that come of it."""
