@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 Fraction = Annotated[float, Field(gt=0.0, lt=1.0)]
 Count = Annotated[int, Field(ge=1)]
+Base = Literal["ridge", "hist-gradient-boosting", "logistic"]
 METRICS = ("coverage", "size", "infinite", "empty")
 
 
@@ -86,6 +87,7 @@ class Table(_Strict):
     log: list[str] = []
     on_missing: Literal["error", "drop", "impute"] = "error"
     shift: Shift | None = None
+    base: Base | None = None
     train_share: Fraction = 0.5
     source_rows: int = 0
     target_rows: int = 0
@@ -235,7 +237,7 @@ class Experiment(_Strict):
     coverage: Fraction = 0.9
     seed: int = 0
     score: str = "absolute"
-    base: Literal["ridge", "hist-gradient-boosting", "logistic"] | None = None
+    base: Base | None = None
     reference: str = "lrqr"
     data: Data
     ratio: Ratio = Ratio()

@@ -61,7 +61,7 @@ def _grid(experiment: Experiment, shifts: list[str], rows: int, height: float) -
     blocks = -(-len(shifts) // columns)
     figure = Figure(figsize=(2.7 * columns + 0.6, height * rows * blocks + 0.6), layout="constrained")
     FigureCanvasAgg(figure)
-    axes = figure.subplots(rows * blocks, columns, squeeze=False)
+    axes = figure.subplots(rows * blocks, columns, squeeze=False, sharey="row")
     for position in range(len(shifts), blocks * columns):
         for row in range(rows):
             axes[position // columns * rows + row, position % columns].axis("off")

@@ -63,8 +63,10 @@ def run_split(experiment: Experiment, shift: str, split: int) -> list[Record]:
     seed = seed_of(experiment.seed, shift, split)
     try:
         data = draw(experiment, shift, seed)
-        if experiment.base is not None:
-            data = predict_with_base(data, experiment.base, seed)
+        base = next((table.base for table in experiment.data.tables if table.name == shift), None)
+        base = base or experiment.base
+        if base is not None:
+            data = predict_with_base(data, base, seed)
         records = evaluate(
             data,
             experiment.expanded(),

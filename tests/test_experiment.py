@@ -1,0 +1,265 @@
+"""Experiments: the same results for any number of jobs and after an interruption; honest summaries."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from lrqr import config
+from lrqr.datasets import synthetic
+from lrqr.errors import LrqrError, UsageError
+from lrqr.experiment import figures, reproduce, runner, split, summary
+from lrqr.methods import weighted
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SMALL = """
+title = "small"
+splits = 3
+seed = 7
+reference = "L"
+[data]
+kind = "synthetic"
+shifts = ["linear", "none"]
+options = { d = 2, source_rows = 80, target_rows = 60, test_rows = 70 }
+[[methods]]
+name = "lrqr"
+label = "L"
+parameters = { ridge = 1.0, regularization = 0.1 }
+[[methods]]
+name = "split"
+[[methods]]
+name = "weighted"
+label = "oracle"
+ratio = "true"
+[[methods]]
+name = "weighted"
+"""
+TIMES = ["seconds"]
+
+
+@pytest.fixture(scope="module")
+def experiment() -> config.Experiment:
+    return config.parse(SMALL)
+
+
+@pytest.fixture(scope="module")
+def runs(experiment: config.Experiment) -> pd.DataFrame:
+    return runner.run(experiment)
+
+
+def same(left: pd.DataFrame, right: pd.DataFrame) -> None:
+    pd.testing.assert_frame_equal(left.drop(columns=TIMES), right.drop(columns=TIMES), check_exact=True)
+
+
+def test_runs_are_tidy(runs: pd.DataFrame) -> None:
+    assert list(runs.columns) == list(split.COLUMNS)
+    assert len(runs) == 2 * 3 * 4
+    assert list(runs["method"][:4]) == ["L", "split", "oracle", "weighted"]
+    assert list(dict.fromkeys(runs["shift"])) == ["linear", "none"]
+    assert runs["coverage"].between(0, 1).all()
+    assert (runs["n_source"] == 80).all()
+    assert (runs.loc[runs["method"] == "L", "ridge"] == 1.0).all()
+    assert runs.loc[runs["method"] == "split", "ridge"].isna().all()
+    assert runs["auc"].notna().all()
+
+
+def test_results_do_not_depend_on_the_jobs(experiment: config.Experiment, runs: pd.DataFrame) -> None:
+    same(runner.run(experiment, jobs=2), runs)
+
+
+def test_one_method_is_what_its_estimator_says(runs: pd.DataFrame) -> None:
+    """Split by hand: the same rows, scores, thresholds, coverage and length."""
+    seed = split.seed_of(7, "linear", 1)
+    data = synthetic.split("linear", seed=seed, d=2, source_rows=80, target_rows=60, test_rows=70)
+    assert data.source.prediction is not None
+    assert data.test.prediction is not None
+    scores = np.abs(data.source.outcome - data.source.prediction[:, 0])
+    estimator = weighted.ESTIMATOR(coverage=0.9).fit(data.source.features, scores, ratio=data.source.ratio)
+    thresholds = estimator.predict(data.test.features, ratio=data.test.ratio)
+    covered = np.abs(data.test.outcome - data.test.prediction[:, 0]) <= thresholds
+    row = runs[(runs["shift"] == "linear") & (runs["split"] == 1) & (runs["method"] == "oracle")].iloc[0]
+    assert row["coverage"] == covered.mean()
+    capped = np.where(np.isinf(thresholds), scores.max(), thresholds)
+    assert row["size"] == pytest.approx(2 * capped.mean(), rel=1e-12)
+    assert row["infinite"] == np.isinf(thresholds).mean()
+
+
+def test_an_interrupted_run_resumes_without_repeating(
+    experiment: config.Experiment, runs: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runner.run(experiment, tmp_path, splits=2)
+    file = tmp_path / "splits.jsonl"
+    lines = file.read_text().splitlines(keepends=True)
+    assert len(lines) == 4
+    file.write_text("".join(lines[:3]) + lines[3][:40])  # killed while writing the fourth
+    ran = []
+    genuine = runner.run_split
+    monkeypatch.setattr(
+        runner, "run_split", lambda e, shift, k: ran.append((shift, k)) or genuine(e, shift, k)
+    )
+    resumed = runner.run(experiment, tmp_path)
+    assert ran == [("none", 1), ("linear", 2), ("none", 2)]
+    same(resumed, runs)
+    ran.clear()
+    same(runner.run(experiment, tmp_path), runs)
+    assert ran == []
+
+
+def test_a_folder_of_another_experiment_is_refused(experiment: config.Experiment, tmp_path: Path) -> None:
+    runner.run(experiment, tmp_path, splits=1)
+    other = config.parse(SMALL.replace("seed = 7", "seed = 8"))
+    with pytest.raises(UsageError, match="another experiment"):
+        runner.run(other, tmp_path, splits=1)
+    relaxed = config.parse(SMALL.replace("splits = 3", "splits = 1") + CLAIMS)
+    runner.run(relaxed, tmp_path)  # neither the number of splits nor the claims change a split
+
+
+def test_an_error_says_where_it_happened() -> None:
+    text = SMALL.replace(
+        'label = "L"\nparameters = { ridge = 1.0', 'label = "L"\nparameters = { ridge = -1.0'
+    )
+    with pytest.raises(LrqrError, match=r"linear, split 0: method L: .*ridge"):
+        runner.run(config.parse(text))
+
+
+def test_a_base_learner_needs_training_rows() -> None:
+    with pytest.raises(UsageError, match="needs training rows"):
+        runner.run(config.parse(SMALL.replace("seed = 7", 'seed = 7\nbase = "ridge"')))
+
+
+def test_true_ratio_must_be_known() -> None:
+    text = SMALL.replace('"synthetic"', '"communities"').replace('["linear", "none"]', '["racepctblack"]')
+    text = text.replace("options = { d = 2, source_rows = 80, target_rows = 60, test_rows = 70 }", "")
+    with pytest.raises(UsageError, match="true likelihood ratio of racepctblack is not known"):
+        runner.run(config.parse(text.replace("seed = 7", 'seed = 7\nbase = "ridge"')), splits=1)
+
+
+def frame(**columns: list[float]) -> pd.DataFrame:
+    count = len(columns["coverage"])
+    table = pd.DataFrame({"shift": "s", "split": range(count)} | columns)
+    for name in ("size", "size_allow", "infinite", "empty", "seconds", "regularization", "ridge"):
+        if name not in table:
+            table[name] = 1.0
+    return table
+
+
+def pair() -> pd.DataFrame:
+    reference = frame(coverage=[0.9, 0.8, 1.0], size=[2.0, 2.0, 2.0]).assign(method="L")
+    rival = frame(coverage=[0.8, 0.8, 0.8], size=[3.0, 4.0, 5.0], size_allow=[3.0, math.inf, 5.0])
+    return pd.concat([reference, rival.assign(method="R")], ignore_index=True)
+
+
+def test_summary_by_hand() -> None:
+    table = summary.summarize(pair(), "L").set_index("method")
+    assert table.loc["L", "coverage"] == pytest.approx(0.9)
+    assert table.loc["L", "coverage_se"] == pytest.approx(0.1 / math.sqrt(3))
+    assert table.loc["R", "coverage_difference"] == pytest.approx(-0.1)
+    assert table.loc["R", "coverage_difference_se"] == pytest.approx(0.1 / math.sqrt(3))
+    assert table.loc["R", "size"] == 4.0
+    assert table.loc["R", "size_allow"] == math.inf
+    assert table.loc["L", "coverage_difference"] == 0.0
+
+
+def test_differences_are_paired_by_split_whatever_the_order() -> None:
+    mixed = pair().sample(frac=1.0, random_state=0)
+    table = summary.summarize(mixed, "L").set_index("method")
+    assert table.loc["R", "size_difference"] == pytest.approx(2.0)
+    assert table.loc["R", "size_difference_se"] == pytest.approx(1.0 / math.sqrt(3))
+
+
+CLAIMS = """
+[[expect]]
+method = "L"
+low = 0.5
+reason = "more than half"
+[[expect]]
+method = "split"
+metric = "size"
+minus = "L"
+low = 100.0
+reason = "false on purpose"
+[[expect]]
+method = "split"
+metric = "size"
+over = "L"
+shift = "none"
+low = 0.2
+high = 5.0
+reason = "alike"
+"""
+
+
+def test_claims_hold_or_fail(runs: pd.DataFrame) -> None:
+    checks = summary.check(config.parse(SMALL + CLAIMS), runs)
+    assert list(checks["holds"]) == [True, True, False, False, True]
+    assert checks["claim"][2] == "linear: size of split minus L"
+    table = summary.summarize(runs, "L")
+    own = table[table["shift"] == "none"].set_index("method")["size"]
+    assert checks["found"][4] == pytest.approx(own["split"] / own["L"])
+
+
+@pytest.mark.parametrize(("low", "holds"), [(1.07, True), (1.08, False)])
+def test_a_claim_has_three_standard_errors_of_slack(low: float, holds: bool) -> None:
+    """Mean .9, standard error .1/sqrt(3): the claim may miss by .1732."""
+    text = SMALL + f'[[expect]]\nmethod = "L"\nshift = "none"\nlow = {low}\nhigh = 2.0\nreason = "r"'
+    checks = summary.check(config.parse(text), pair().assign(shift="none"))
+    assert list(checks["holds"]) == [holds]
+
+
+def test_results_have_the_keys_of_the_report(experiment: config.Experiment, runs: pd.DataFrame) -> None:
+    from lrqr.report import parse
+
+    results = summary.to_results(experiment, runs)
+    parsed = parse(json.loads(reproduce.to_json(results)))
+    assert [panel.name for panel in parsed.panels] == ["linear", "none"]
+    first = parsed.panels[0].methods[0]
+    assert first.name == "L"
+    assert first.coverage == pytest.approx(
+        runs[(runs["shift"] == "linear") & (runs["method"] == "L")]["coverage"].mean()
+    )
+
+
+def test_json_has_no_nan_and_no_infinity() -> None:
+    text = reproduce.to_json({"a": [math.inf, -math.inf, math.nan, 1.5], "b": {"c": None}})
+    assert json.loads(text, parse_constant=pytest.fail) == {"a": ["inf", "-inf", None, 1.5], "b": {"c": None}}
+
+
+def test_figures_repeat_byte_by_byte(
+    experiment: config.Experiment, runs: pd.DataFrame, tmp_path: Path
+) -> None:
+    table = summary.summarize(runs, "L")
+    first = figures.save(experiment, table, tmp_path / "a")
+    second = figures.save(experiment, table, tmp_path / "b")
+    assert [path.suffix for path in first] == [".svg", ".png"]
+    for left, right in zip(first, second, strict=True):
+        assert left.read_bytes() == right.read_bytes()
+    text = first[0].read_text()
+    for word in ("linear", "none", "oracle", "target coverage"):
+        assert word in text
+
+
+def test_the_path_figure_draws_a_line_per_ridge() -> None:
+    text = SMALL.replace(
+        "parameters = { ridge = 1.0, regularization = 0.1 }",
+        "grid = { ridge = [1.0, 10.0], regularization = [0.05, 0.1, 0.2] }",
+    ).replace('reference = "L"', "")
+    text = text.split('[[methods]]\nname = "split"')[0] + (
+        '[[methods]]\nname = "lrqr"\nlabel = "chosen"\nparameters = { selection = "paper", ridge = 10.0 }\n'
+        '[figure]\nkind = "path"\n'
+    )
+    experiment = config.parse(text)
+    runs = runner.run(experiment, splits=2)
+    figure = figures.draw(experiment, summary.summarize(runs, "none"))
+    axis = figure.axes[0]
+    assert [label.get_text() for label in axis.get_legend().get_texts()] == ["ridge 1", "ridge 10"]
+    stars = [line for line in axis.lines if line.get_marker() == "*" and len(line.get_xdata())]
+    assert len(stars) == 1
+    chosen = runs[(runs["shift"] == "linear") & (runs["method"] == "chosen")]
+    assert stars[0].get_xdata()[0] == pytest.approx(chosen["regularization"].mean())
