@@ -1,0 +1,172 @@
+"""What each column is for, and the search for columns by name or pattern."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from lrqr.errors import DataError, UsageError
+from lrqr.registry import suggest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_SINGLE = ("outcome", "score_column", "group", "id", "weight")
+_SHOWN = 10
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Which columns play which part. Columns are always found by name, never by position.
+
+    Attributes
+    ----------
+    outcome : str, optional
+        The true value or label.
+    prediction : tuple of str
+        What the user's model said: as many columns as the score's ``INPUTS``, or one per class. Names or
+        patterns such as ``p_*``.
+    score_column : str, optional
+        A score that the user computed.
+    group, id, weight : str, optional
+        Group to report by; row identifier; known likelihood ratio.
+    features : tuple of str, optional
+        Features, names or patterns. None: all columns without another role, minus ``exclude``.
+    exclude : tuple of str
+        Columns that are no features.
+    categorical : tuple of str
+        Features whose values are labels even where they look like numbers.
+    probability : bool
+        ``prediction`` are class probabilities, and the outcome is a label.
+    classes : tuple of str
+        Names of the classes in the order of ``prediction``; found by `resolve`.
+    """
+
+    outcome: str | None = None
+    prediction: tuple[str, ...] = ()
+    score_column: str | None = None
+    group: str | None = None
+    id: str | None = None
+    weight: str | None = None
+    features: tuple[str, ...] | None = None
+    exclude: tuple[str, ...] = ()
+    categorical: tuple[str, ...] = ()
+    probability: bool = False
+    classes: tuple[str, ...] = ()
+
+    def with_native(self, native: Mapping[str, tuple[str, ...]]) -> Roles:
+        """Fill the roles that are not given with those that the file itself assigns (NPZ)."""
+        named = {"score_column": native.get("score", ())}
+        named |= {role: native.get(role, ()) for role in _SINGLE if role != "score_column"}
+        found = {
+            role: columns[0] for role, columns in named.items() if columns and getattr(self, role) is None
+        }
+        filled = replace(self, **found)  # type: ignore[arg-type]
+        if not self.prediction and "prediction" in native:
+            classes = native.get("classes", ())
+            filled = replace(
+                filled, prediction=native["prediction"], classes=classes, probability=bool(classes)
+            )
+        return filled
+
+    @property
+    def taken(self) -> frozenset[str]:
+        """Columns that have a role other than feature."""
+        single = (getattr(self, role) for role in _SINGLE)
+        return frozenset(name for name in (*single, *self.prediction) if name is not None)
+
+
+def resolve(
+    roles: Roles,
+    columns: Sequence[str],
+    *others: Sequence[str],
+    need: Sequence[str] = (),
+    where: str = "data",
+) -> Roles:
+    """Expand patterns and choose the features.
+
+    Parameters
+    ----------
+    roles : Roles
+    columns : sequence of str
+        Columns of the source.
+    *others : sequence of str
+        Columns of further files (the target): features are columns that all files have.
+    need : sequence of str
+        Fields of ``roles`` with a single column that must exist.
+    where : str
+        What to call the source in messages.
+
+    Returns
+    -------
+    Roles
+        With ``prediction``, ``features``, ``categorical`` and ``classes`` as plain names.
+
+    Raises
+    ------
+    DataError
+        If a column does not exist or a pattern matches nothing; all problems at once.
+    """
+    problems: list[str] = []
+    for role in need:
+        expand((getattr(roles, role),), columns, problems, role.replace("_column", ""))
+    elsewhere = [frozenset(other) for other in others]
+    shared = [name for name in columns if all(name in other for other in elsewhere)]
+    prediction = expand(roles.prediction, columns, problems, "prediction") if roles.prediction else ()
+    classes = roles.classes
+    if roles.probability and not classes:
+        classes = tuple(_class_name(name, roles.prediction) for name in prediction)
+    taken = replace(roles, prediction=prediction).taken
+    excluded = set(expand(roles.exclude, columns, problems, "excluded"))
+    if roles.features is None:
+        features = tuple(name for name in shared if name not in taken and name not in excluded)
+    else:
+        chosen = expand(roles.features, shared, problems, "feature")
+        features = tuple(name for name in chosen if name not in excluded)
+    used_twice = sorted(set(features) & (taken - {roles.group, roles.weight, *prediction}))
+    if used_twice:
+        raise UsageError(
+            f"{', '.join(map(repr, used_twice))} cannot be a feature: it is the outcome, score or identifier"
+        )
+    categorical = expand(roles.categorical, features, problems, "categorical") if roles.categorical else ()
+    if problems:
+        more = f"; and {len(problems) - _SHOWN} more" if len(problems) > _SHOWN else ""
+        listed = "; ".join(problems[:_SHOWN])
+        raise DataError(f"{where}: {listed}{more}; the columns are: {_listing(columns)}")
+    return replace(roles, prediction=prediction, features=features, categorical=categorical, classes=classes)
+
+
+def expand(
+    patterns: Sequence[str], columns: Sequence[str], problems: list[str], what: str
+) -> tuple[str, ...]:
+    """Names that the patterns stand for, each once, in the order of patterns and columns.
+
+    A pattern that is itself a column stands for that column. What matches nothing is added to ``problems``.
+    """
+    found: dict[str, None] = {}
+    known = frozenset(columns)
+    for pattern in patterns:
+        matches = [pattern] if pattern in known else [c for c in columns if fnmatch.fnmatchcase(c, pattern)]
+        if not matches:
+            near = suggest(pattern, columns) if len(problems) < _SHOWN else ""
+            problems.append(f"{what} column {pattern!r} does not exist{near}")
+        found |= dict.fromkeys(matches)
+    return tuple(found)
+
+
+def _class_name(column: str, patterns: Sequence[str]) -> str:
+    """Return the part of the column that the ``*`` of its pattern stands for, or the whole name."""
+    for pattern in patterns:
+        if pattern.count("*") == 1 and pattern != column:
+            before, after = map(re.escape, pattern.split("*"))
+            match = re.fullmatch(f"{before}(.*){after}", column, flags=re.DOTALL)
+            if match:
+                return match.group(1)
+    return column
+
+
+def _listing(columns: Sequence[str]) -> str:
+    shown = ", ".join(columns[:20])
+    return f"{shown}, ... ({len(columns)} in all)" if len(columns) > 20 else shown
