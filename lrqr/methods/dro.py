@@ -122,7 +122,7 @@ class DistributionallyRobust(RatioEstimator):
             return
         largest = bernoulli_divergence(level, n / (n + 1), self.divergence)
         warnings.warn(
-            f"the threshold is infinite: {n} rows support a {self.divergence} radius of at most {largest:.3g}, "
+            f"the threshold is infinite: {n} rows support a {self.divergence} radius up to {largest:.3g}, "
             f"but it is {self.radius_:.3g}; use fewer features, another divergence or method, or clip to the "
             "largest score",
             LrqrWarning,
