@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
+from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from lrqr import artifact
@@ -79,3 +81,16 @@ def test_training_rows_are_half_seeded_and_stratified() -> None:
     labels = ["a"] * 90 + ["b"] * 10 + ["c"]
     mask = training_rows(101, 0, classes=labels)
     assert [mask[:90].sum(), mask[90:100].sum(), mask[100]] == [45, 5, True]
+
+
+@pytest.mark.parametrize(("n", "seed"), [(240, 0), (37, 1), (12, 2)])
+def test_the_ridge_penalty_is_that_of_a_grid_search(n: int, seed: int) -> None:
+    noisy = RNG.normal(size=n) + 0.5 * X[:n, 0]
+    learner = BaseLearner("ridge", classify=False, random_state=seed).fit(X[:n], noisy)
+    search = GridSearchCV(
+        make_pipeline(StandardScaler(), Ridge()),
+        {"ridge__alpha": np.logspace(-3, 4, 15)},
+        scoring="neg_mean_squared_error",
+        cv=KFold(5, shuffle=True, random_state=seed),
+    ).fit(X[:n], noisy)
+    assert learner.model_[1].alpha == search.best_params_["ridge__alpha"]

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lrqr import registry
+from lrqr.base import BaseLearner
 from lrqr.conformal import ThresholdModel, cap_infinite
 from lrqr.conformal.threshold import make_estimator
 from lrqr.errors import DataError, LrqrError, UsageError
-from lrqr.experiment.base import fit_base
 from lrqr.ratio import LikelihoodRatio, effective_size
 
 if TYPE_CHECKING:
@@ -94,10 +94,15 @@ def predict_with_base(data: ShiftData, base: str, seed: int) -> ShiftData:
     """Fit the base learner on the training rows and fill in the predictions of all other rows."""
     if data.train is None or data.train.outcome is None:
         raise UsageError(f"base = {base!r} needs training rows, and {data.name} has none")
-    predict = fit_base(base, data.train.features, data.train.outcome, len(data.classes), seed)
+    names = [f"{index:06d}" for index in range(len(data.classes))]  # sorted as the classes are
+    outcome = [names[index] for index in data.train.outcome] if names else data.train.outcome
+    learner = BaseLearner(base, classify=bool(names), random_state=seed).fit(data.train.features, outcome)
+    known = [names.index(name) for name in learner.classes_] or [0]
 
     def filled(rows: Rows) -> Rows:
-        return replace(rows, prediction=predict(rows.features))
+        prediction = np.zeros((len(rows), len(names) or 1))  # classes that training has not seen stay at zero
+        prediction[:, known] = learner.predict(rows.features)
+        return replace(rows, prediction=prediction)
 
     return replace(data, source=filled(data.source), target=filled(data.target), test=filled(data.test))
 
