@@ -2,4 +2,33 @@
 
 from __future__ import annotations
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lrqr.conformal import ConformalClassifier, ConformalRegressor
+    from lrqr.experiment.compare import compare
+    from lrqr.methods.lrqr import LRQR
+    from lrqr.model import load
+
 __version__ = "0.1.0"
+__all__ = ["LRQR", "ConformalClassifier", "ConformalRegressor", "__version__", "compare", "load"]
+
+_HOMES = {
+    "LRQR": "lrqr.methods.lrqr",
+    "ConformalClassifier": "lrqr.conformal",
+    "ConformalRegressor": "lrqr.conformal",
+    "compare": "lrqr.experiment.compare",
+    "load": "lrqr.model",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first asked for: ``import lrqr`` costs nothing."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'lrqr' has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

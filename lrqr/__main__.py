@@ -7,7 +7,7 @@ def main() -> None:
     """Run the command line."""
     from lrqr.cli import cli
 
-    cli()
+    cli(prog_name="lrqr")
 
 
 if __name__ == "__main__":

@@ -98,7 +98,7 @@ def save(state: Mapping[str, Any], path: str | os.PathLike[str], *, force: bool 
         "files": {name: _sha256(data) for name, data in files.items()},
     }
     manifest["sha256"] = _sha256(_canonical(manifest))
-    text = json.dumps(manifest, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
+    text = json.dumps(manifest, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     files[STATE_FILE] = text.encode()
     write_directory(target, files)
     return target

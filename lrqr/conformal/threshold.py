@@ -49,6 +49,8 @@ class ThresholdModel(BaseEstimator):
     learned_ : LearnedFeatures or None
     largest_score_ : float
         The largest finite calibration score, in score units (what ``infinite="clip"`` puts for infinity).
+    known_ratio_ : bool
+        Whether `predict` asks for the known ratios of its rows.
     n_source_ : int
         The number of calibration rows.
     """
@@ -102,12 +104,13 @@ class ThresholdModel(BaseEstimator):
         self.feature_map_ = self._resolve(estimator)
         self.n_source_, self.n_features_in_ = X.shape
         self.largest_score_ = float(y.max())
+        self.known_ratio_ = ratio is not None and not hasattr(ratio, "predict")
         self.learned_ = None
         if self.feature_map_ == "learned":
             from lrqr.learned import LearnedFeatures
 
             learned = LearnedFeatures(random_state=self.random_state)
-            fitted = None if isinstance(ratio, np.ndarray) else ratio
+            fitted = None if self.known_ratio_ else ratio
             target = X if X_target is None else X_target
             X, X_target = learned.fit_transform(X, y, target, ratio=fitted)
             X_source = None if X_source is None else learned.transform(X_source)
@@ -144,6 +147,7 @@ class ThresholdModel(BaseEstimator):
             "largest_score": self.largest_score_,
             "n_source": self.n_source_,
             "n_features": self.n_features_in_,
+            "known_ratio": self.known_ratio_,
             "estimator": self.estimator_.to_state(),
             "learned": None if self.learned_ is None else self.learned_.to_state(),
         }
@@ -158,6 +162,7 @@ class ThresholdModel(BaseEstimator):
         model.largest_score_ = state["largest_score"]
         model.n_source_ = state["n_source"]
         model.n_features_in_ = state["n_features"]
+        model.known_ratio_ = state["known_ratio"]
         model.estimator_ = registry.load("methods", model.method_).ESTIMATOR.from_state(state["estimator"])
         model.learned_ = None
         if state["learned"] is not None:

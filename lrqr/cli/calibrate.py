@@ -1,0 +1,113 @@
+"""``lrqr fit`` and ``lrqr predict``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lrqr import options
+from lrqr.cli.group import cli
+from lrqr.cli.output import progress_of, roles_of
+from lrqr.terminal import say
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_FIT_FLAGS = (
+    "score",
+    "base",
+    "on_missing",
+    "seed",
+    "method",
+    "regularization",
+    "ridge",
+    "selection",
+    "strict",
+)
+
+
+@cli.command()
+@click.argument("source", type=options.EXISTING)
+@click.argument("target", type=options.EXISTING)
+@click.option("-o", "--output", type=options.PATH, required=True, help="Model directory to make.")
+@options.config
+@options.level
+@options.method
+@options.score
+@options.columns
+@options.features
+@options.identifier
+@click.option("--unlabeled-source", type=options.EXISTING, help="Further source rows, without outcomes.")
+@options.tuning
+@options.on_missing
+@options.seed
+@options.strict
+@options.force
+@click.pass_context
+def fit(ctx: click.Context, /, source: Path, target: Path, output: Path, **flags: Any) -> None:
+    """Calibrate on labeled SOURCE and unlabeled TARGET rows.
+
+    \b
+    Files are CSV (.csv, .csv.gz), Parquet (a file or a directory of parts) or NPZ.
+
+    \b
+    Example:
+      lrqr fit source.csv target.csv --outcome y --prediction yhat -o model
+    """  # noqa: D301 - click's mark for text that is not to be wrapped
+    from lrqr.workflows.fit import FitOptions
+    from lrqr.workflows.fit import fit as run
+
+    feature_map, roles = roles_of(flags)
+    chosen = FitOptions(
+        roles=roles,
+        coverage=options.resolve_level(ctx, flags["coverage"], flags["alpha"]),
+        feature_map=feature_map,
+        **{name: flags[name] for name in _FIT_FLAGS},
+    )
+    with progress_of(ctx) as step:
+        model = run(
+            source,
+            target,
+            output,
+            chosen,
+            unlabeled_source=flags["unlabeled_source"],
+            force=flags["force"],
+            step=step,
+        )
+    if not ctx.obj["quiet"]:
+        from lrqr import printing
+
+        say(printing.fit_summary(model, output))
+
+
+@cli.command()
+@click.argument("model", type=options.PATH)
+@click.argument("source", metavar="INPUT", type=options.EXISTING)
+@click.option(
+    "-o", "--output", type=options.PATH, required=True, help="File to write: .csv, .parquet or .npz."
+)
+@options.config
+@options.identifier
+@options.infinite
+@options.force
+@click.pass_context
+def predict(ctx: click.Context, /, model: Path, source: Path, output: Path, **flags: Any) -> None:
+    """Write an interval or a set for every row of INPUT, in the same order.
+
+    \b
+    Regression: the identifier (or the row number from 0), threshold, lower, upper, outside_support.
+    Classification: threshold, in_<class> for every class, size, outside_support.
+
+    \b
+    Example:
+      lrqr predict model new.csv -o intervals.csv
+    """  # noqa: D301 - click's mark for text that is not to be wrapped
+    from lrqr.workflows.predict import predict as run
+
+    with progress_of(ctx) as step:
+        count = run(model, source, output, step=step, **flags)
+    if not ctx.obj["quiet"]:
+        from lrqr import printing
+
+        say(printing.predict_summary(count, output))

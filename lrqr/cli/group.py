@@ -1,0 +1,100 @@
+"""The root of the commands: global options, one error boundary, "did you mean"."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lrqr import __version__, registry
+from lrqr.errors import LrqrError, LrqrWarning
+from lrqr.terminal import say, warn
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+
+class Commands(click.Group):
+    """A group of commands with one error boundary and "did you mean"."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; every error becomes one message and an exit code."""
+        debug = bool(ctx.find_root().params.get("debug"))
+        try:
+            with _shown_warnings():
+                return super().invoke(ctx)
+        except LrqrError as error:
+            if debug:
+                raise
+            say(f"Error: {error}")
+            ctx.exit(error.exit_code)
+        except (click.exceptions.Exit, click.ClickException, click.Abort, BrokenPipeError):
+            raise
+        except OSError as error:
+            if debug:
+                raise
+            where = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+            say(f"Error: {where}")
+            ctx.exit(1)
+        except Exception as error:  # the boundary: a user sees no traceback
+            if debug:
+                raise
+            say(
+                f"Error: something unforeseen went wrong ({type(error).__name__}: {error}). This is a fault "
+                "of lrqr: run `lrqr --debug` with the same command to see where, and please report it."
+            )
+            ctx.exit(1)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command, or say which one may have been meant."""
+        if args and self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
+            hint = registry.suggest(args[0], self.commands)
+            ctx.fail(f"no such command {args[0]!r}{hint}; the commands are: {', '.join(self.commands)}")
+        return super().resolve_command(ctx, args)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """List the commands in the order in which they are used."""
+        return list(self.commands)
+
+
+@click.group(cls=Commands, context_settings=_SETTINGS, no_args_is_help=True)
+@click.version_option(__version__, "--version", message="lrqr %(version)s")
+@click.option("-v", "--verbose", is_flag=True, help="Say more about what is done.")
+@click.option("-q", "--quiet", is_flag=True, help="Say nothing but warnings and errors.")
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+@click.pass_context
+def cli(ctx: click.Context, *, verbose: bool, quiet: bool, debug: bool) -> None:  # noqa: ARG001 - read by Commands
+    """Conformal prediction that keeps its coverage where the model will be used.
+
+    You have a model, labeled rows from where it was built (SOURCE) and unlabeled rows from where it will be
+    used (TARGET). `fit` calibrates thresholds on them, `predict` gives intervals or sets, `evaluate` says
+    whether the promise was kept.
+    """
+    if verbose and quiet:
+        raise click.UsageError("--verbose and --quiet contradict each other", ctx)
+    ctx.obj = {"verbose": verbose, "quiet": quiet}
+
+
+@contextmanager
+def _shown_warnings() -> Iterator[None]:
+    """Show lrqr's own warnings, each once, as messages; the chatter of libraries is not for users."""
+    shown: set[str] = set()
+
+    def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+        own = issubclass(category, LrqrWarning) or category.__name__ == "ConvergenceWarning"
+        if own and str(message) not in shown:
+            shown.add(str(message))
+            warn(message)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("default" if not sys.warnoptions else "always")
+        warnings.simplefilter("always", LrqrWarning)
+        warnings.showwarning = show
+        yield

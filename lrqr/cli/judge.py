@@ -1,0 +1,142 @@
+"""``lrqr evaluate``, ``lrqr compare`` and ``lrqr diagnose``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lrqr import options
+from lrqr.cli.group import cli
+from lrqr.cli.output import check_report, emit, progress_of, roles_of, say_written, write_report
+from lrqr.errors import CheckFailed, UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@cli.command()
+@click.argument("model", type=options.PATH)
+@click.argument("labeled", type=options.EXISTING)
+@options.config
+@options.group
+@options.infinite
+@options.on_missing
+@click.option("--fail-under", type=float, help="Exit 3 if the coverage is below this.")
+@options.report
+@options.force
+@options.output_format
+@click.pass_context
+def evaluate(ctx: click.Context, /, model: Path, labeled: Path, **flags: Any) -> None:
+    """Say whether MODEL kept its promise on LABELED target rows.
+
+    Without the outcome column: everything but the coverage, and the importance-weighted source coverage.
+    """
+    from lrqr.workflows import evaluate as workflow
+
+    floor, report = flags["fail_under"], flags["report"]
+    if floor is not None and not 0.0 < floor < 1.0:
+        hint = f"; did you mean {floor / 100:g}?" if 1.0 < floor < 100.0 else ""
+        raise UsageError(f"--fail-under must lie between 0 and 1, got {floor:g}{hint}")
+    check_report(report, force=flags["force"])
+    with progress_of(ctx) as step:
+        step("evaluating")
+        results = workflow.evaluate(
+            model, labeled, group=flags["group"], infinite=flags["infinite"], on_missing=flags["on_missing"]
+        )
+    emit("evaluation", results, flags["output_format"])
+    write_report(ctx, results, report, force=flags["force"])
+    if floor is not None:
+        workflow.check_coverage_above(results, floor)
+
+
+@cli.command()
+@click.argument("source", type=options.EXISTING)
+@click.argument("target", type=options.EXISTING)
+@click.argument("test", type=options.EXISTING)
+@options.config
+@options.methods
+@click.option("--splits", type=int, default=20, show_default=True, help="Random splits; 1 takes all rows.")
+@click.option("--jobs", type=int, default=1, show_default=True, help="Processes.")
+@options.level
+@options.score
+@options.columns
+@options.features
+@options.on_missing
+@options.seed
+@click.option("-o", "--output", type=options.PATH, help="Directory to write the run to, for `lrqr report`.")
+@options.force
+@options.output_format
+@click.pass_context
+def compare(ctx: click.Context, /, source: Path, target: Path, test: Path, **flags: Any) -> None:
+    """Run several methods on the same rows and judge them on labeled TEST rows.
+
+    Every split draws 80 % of the rows of each file; all methods of a split share one likelihood ratio.
+    """
+    from lrqr.workflows import compare as workflow
+    from lrqr.workflows.inputs import Choices
+
+    feature_map, roles = roles_of(flags)
+    choices = Choices(
+        roles=roles,
+        coverage=options.resolve_level(ctx, flags["coverage"], flags["alpha"]),
+        **{name: flags[name] for name in ("score", "base", "on_missing", "seed")},
+    )
+    output, force = flags["output"], flags["force"]
+    workflow.check_output(output, force=force)
+    runs = workflow.compare(
+        source,
+        target,
+        test,
+        choices,
+        methods=flags["methods"],
+        feature_map=feature_map,
+        splits=flags["splits"],
+        jobs=flags["jobs"],
+        progress=not ctx.obj["quiet"],
+    )
+    results = workflow.results_of(runs, choices, source.name)
+    emit("comparison", results, flags["output_format"])
+    if output is not None:
+        paths = workflow.write_run(runs, results, output, force=force)
+        say_written(ctx, paths)
+
+
+@cli.command()
+@click.argument("source", type=options.EXISTING)
+@click.argument("target", type=options.EXISTING)
+@options.config
+@click.option("--model", type=options.PATH, help="Use the features and the coverage of this model.")
+@options.level
+@options.columns
+@options.features
+@options.on_missing
+@options.seed
+@click.option("--strict", is_flag=True, help="Exit 3 if there is no overlap.")
+@options.report
+@options.force
+@options.output_format
+@click.pass_context
+def diagnose(ctx: click.Context, /, source: Path, target: Path, **flags: Any) -> None:
+    """Say how far SOURCE and TARGET are apart and what may be promised."""
+    from lrqr.workflows.diagnose import diagnose as run
+
+    _, roles = roles_of(flags)
+    asked = flags["coverage"] is not None or flags["alpha"] is not None
+    level = options.resolve_level(ctx, flags["coverage"], flags["alpha"]) if asked else None
+    check_report(flags["report"], force=flags["force"])
+    with progress_of(ctx) as step:
+        step("comparing source and target")
+        results = run(
+            source,
+            target,
+            roles,
+            model=flags["model"],
+            coverage=level,
+            on_missing=flags["on_missing"],
+            seed=flags["seed"],
+        )
+    emit("diagnosis", results, flags["output_format"])
+    write_report(ctx, results, flags["report"], force=flags["force"])
+    if flags["strict"] and results["verdict"] == "no overlap":
+        raise CheckFailed(f"no overlap: {results['promise']} (--strict)")

@@ -1,0 +1,77 @@
+"""What several commands do before and after their work: columns in, results and reports out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lrqr import options
+from lrqr.errors import UsageError
+from lrqr.terminal import progress, say
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    from lrqr.roles import Roles
+
+
+def roles_of(flags: dict[str, Any]) -> tuple[Any, Roles]:
+    """Turn flags into column roles; ``learned`` and ``given`` among the features name the feature map."""
+    from lrqr.roles import Roles
+
+    names = options.split_names(flags["features"])
+    maps = [name for name in names if name in options.FEATURE_MAPS]
+    if len(maps) > 1:
+        raise UsageError("--features learned and --features given contradict each other")
+    features = tuple(name for name in names if name not in options.FEATURE_MAPS)
+    prediction = options.split_names(flags["prediction"])
+    probability = options.split_names(flags["probability"])
+    if prediction and probability:
+        raise UsageError("--prediction is for regression, --probability for classification: pass one of them")
+    return maps[0] if maps else "auto", Roles(
+        outcome=flags["outcome"],
+        prediction=prediction or probability,
+        score_column=flags["score_column"],
+        id=flags.get("identifier"),
+        weight=flags["weight_column"],
+        features=features or None,
+        exclude=options.split_names(flags["exclude"]),
+        categorical=options.split_names(flags["categorical"]),
+        probability=bool(probability),
+    )
+
+
+def emit(kind: str, results: dict[str, Any], output_format: str) -> None:
+    """Print results to stdout."""
+    from lrqr import printing
+
+    click.echo(printing.render(kind, results, output_format), nl=False)
+
+
+def check_report(path: Path | None, *, force: bool) -> None:
+    """Refuse to write over a file (worth asking before the work)."""
+    if path is not None and path.exists() and not force:
+        raise UsageError(f"{path} exists already; pass --force to replace it")
+
+
+def write_report(ctx: click.Context, results: dict[str, Any], path: Path | None, *, force: bool) -> None:
+    """Write a report and the same numbers as JSON and CSV, if a report was asked for."""
+    if path is None:
+        return
+    from lrqr.report import write
+
+    say_written(ctx, write(results, path, force=force))
+
+
+def say_written(ctx: click.Context, paths: Iterable[Path]) -> None:
+    """Say which files were written."""
+    if not ctx.obj["quiet"]:
+        say(f"Wrote {', '.join(map(str, paths))}")
+
+
+def progress_of(ctx: click.Context) -> AbstractContextManager[Callable[[str], None]]:
+    """Show what is being done, as far as the global options want it."""
+    return progress(quiet=ctx.obj["quiet"], verbose=ctx.obj["verbose"])

@@ -1,0 +1,113 @@
+"""``lrqr inspect``, ``reproduce``, ``report`` and ``datasets``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from lrqr import options, registry
+from lrqr.cli.group import Commands, cli
+from lrqr.cli.output import emit, say_written, write_report
+from lrqr.errors import CheckFailed
+
+
+@cli.command()
+@click.argument("path", metavar="MODEL|FILE", type=options.EXISTING)
+@options.output_format
+def inspect(path: Path, output_format: str) -> None:
+    """Show what a model holds, or a file as it would be read."""
+    from lrqr.workflows.inspect import inspect as run
+
+    results = run(path)
+    emit("model" if results["kind"] == "model" else "schema", results, output_format)
+
+
+@cli.command()
+@click.argument("names", metavar="[NAME|FILE.toml]...", nargs=-1)
+@click.option("--list", "listed", is_flag=True, help="List the experiments.")
+@click.option("--dry-run", is_flag=True, help="Check the files and say what would be run.")
+@click.option("--splits", type=int, help="Number of random splits, instead of the experiment's own.")
+@click.option("--jobs", type=int, default=1, show_default=True, help="Processes.")
+@click.option("--check", is_flag=True, help="Exit 3 if a recorded expectation does not hold.")
+@click.option(
+    "-o", "--output", type=options.PATH, default=Path("runs"), show_default=True, help="Directory of runs."
+)
+@options.output_format
+@click.pass_context
+def reproduce(ctx: click.Context, /, names: tuple[str, ...], **flags: Any) -> None:
+    """Run experiments: those of the repository by name, your own by TOML file.
+
+    An interrupted run resumes; the numbers do not depend on the number of jobs.
+    """
+    from lrqr.workflows import reproduce as workflow
+
+    if flags["listed"] or not names:
+        emit("experiments", {"experiments": workflow.catalog()}, flags["output_format"])
+        return
+    if flags["dry_run"]:
+        plans = [workflow.plan(name, flags["splits"]) for name in names]
+        emit("experiments", {"experiments": plans}, flags["output_format"])
+        return
+    failed: list[str] = []
+    for name in names:
+        outcome = workflow.run(
+            name, flags["output"], splits=flags["splits"], jobs=flags["jobs"], progress=not ctx.obj["quiet"]
+        )
+        emit("comparison", outcome.results, flags["output_format"])
+        say_written(ctx, outcome.files)
+        failed += [f"{name}: {claim}" for claim in workflow.failures(outcome)]
+    if flags["check"] and failed:
+        raise CheckFailed(f"{len(failed)} expectations do not hold: {'; '.join(failed)}")
+
+
+@cli.command()
+@click.argument("run", type=options.EXISTING)
+@click.option("-o", "--output", type=options.PATH, required=True, help="HTML file to write.")
+@options.force
+@click.pass_context
+def report(ctx: click.Context, /, run: Path, output: Path, *, force: bool) -> None:
+    """Make one self-contained HTML page of a RUN of `compare` or `reproduce`."""
+    from lrqr.workflows.compare import read_run
+
+    write_report(ctx, read_run(run), output, force=force)
+
+
+@cli.group(cls=Commands)
+def datasets() -> None:
+    """List, show and verify the data sets of the experiments."""
+
+
+@datasets.command("list")
+@options.output_format
+def list_datasets(output_format: str) -> None:
+    """List the data sets."""
+    from lrqr.datasets import catalog
+
+    emit("datasets", {"datasets": catalog()}, output_format)
+
+
+@datasets.command()
+@click.argument("name")
+@options.output_format
+def show(name: str, output_format: str) -> None:
+    """Show source, licence, files and shifts of a data set."""
+    from lrqr.datasets import describe
+
+    emit("dataset", describe(name), output_format)
+
+
+@datasets.command()
+@click.argument("names", metavar="[NAME]...", nargs=-1)
+@options.output_format
+def verify(names: tuple[str, ...], output_format: str) -> None:
+    """Compare the files of data sets with their recorded sha256; exit 3 if one differs."""
+    from lrqr import datasets as stored
+
+    problems = {name: stored.verify(name) for name in names or registry.names("datasets")}
+    rows = [{"name": name, "status": "; ".join(found) or "ok"} for name, found in problems.items()]
+    emit("verification", {"files": rows}, output_format)
+    bad = [name for name, found in problems.items() if found]
+    if bad:
+        raise CheckFailed(f"{len(bad)} of {len(rows)} data sets are not as recorded: {', '.join(bad)}")

@@ -1,0 +1,314 @@
+"""Results as text for people, JSON or CSV for programs: one layout for each kind of result."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lrqr.terminal import cell, percent, table, to_csv
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from lrqr.model import CalibratedModel
+
+Results = dict[str, Any]
+
+_VERDICTS = {
+    "below": "BELOW the promise: the interval lies under it",
+    "compatible": "compatible with the promise: the interval holds it",
+    "above": "above the promise: safe, but larger than needed",
+}
+
+
+def render(kind: str, results: Results, output_format: str) -> str:
+    """Write results of a kind as ``table``, ``json`` or ``csv``."""
+    if output_format == "json":
+        from lrqr.report.plain import to_json
+
+        return to_json(results)
+    if output_format == "csv":
+        return to_csv(_records(kind, results))
+    text = {
+        "evaluation": _evaluation,
+        "comparison": _comparison,
+        "diagnosis": _diagnosis,
+        "model": _model,
+        "schema": _schema,
+        "experiments": _experiments,
+        "datasets": _datasets,
+        "dataset": _dataset,
+        "verification": _verification,
+    }[kind](results)
+    return text.rstrip() + "\n"
+
+
+def _records(kind: str, results: Results) -> list[dict[str, Any]]:
+    """Return the rows of the CSV: the list that a result is about, or else key and value."""
+    lists = {
+        "comparison": "methods",
+        "schema": "columns",
+        "experiments": "experiments",
+        "datasets": "datasets",
+        "verification": "files",
+    }
+    rows: Sequence[Mapping[str, Any]] = results.get(lists.get(kind, ""), [])
+    if kind == "comparison" and "panels" in results:
+        rows = [{"panel": panel["name"], **row} for panel in results["panels"] for row in panel["methods"]]
+    if rows:
+        return [{key: _flat(value) for key, value in row.items()} for row in rows]
+    from lrqr.report.plain import to_rows
+
+    return [{"key": key, "value": value} for key, value in to_rows(results)]
+
+
+def _flat(value: Any) -> Any:
+    return "; ".join(map(str, value)) if isinstance(value, list | tuple) else value
+
+
+# -------------------------------------------------------------------------------------------- summaries
+
+
+def fit_summary(model: CalibratedModel, output: Path) -> str:
+    """Say in a few lines what a fit came to and what to do next."""
+    fit, shift = model.details["fit"], model.details["shift"]
+    base = "" if model.base is None else f" (base learner {model.base.name}, fitted on the other half)"
+    apart = (
+        f"domain AUC {shift['auc']:.2f}, effective size {shift['effective_size']:.0f} of {shift['n_source']}"
+    )
+    outside = f"{percent(shift['outside_support'])} of the target outside the source's support"
+    rows = (
+        f"{fit['n_source']} source rows{base} for {fit['n_target']} target rows, {fit['n_features']} features"
+    )
+    lines = [
+        (
+            f"{fit['method']}: calibrated on {rows}, {fit['n_features']} features, "
+            f"{100 * fit['coverage']:g} % coverage, score {model.score}"
+        ),
+        f"shift: {shift['verdict']} ({apart}, {outside})",
+        f"  {shift['promise']}",
+    ]
+    if "gap" in fit:
+        chosen = f"ridge {fit['ridge']:.4g}, regularization {fit['regularization']:.4g}"
+        state = "converged" if fit["converged"] else "NOT CONVERGED"
+        lines.append(f"chosen: {chosen}; duality gap {fit['gap']:.1e}, {state}")
+    thresholds = fit["thresholds"]
+    if thresholds is not None:
+        low, high = thresholds["quantiles"]["0.05"], thresholds["quantiles"]["0.95"]
+        lines.append(
+            f"thresholds on the target: median {cell(thresholds['median'])}, 90 % between {cell(low)} and "
+            f"{cell(high)}, {percent(thresholds['infinite'])} infinite"
+        )
+    lines += [f"Wrote {output}", f"Next: lrqr predict {output} NEW_ROWS -o intervals.csv"]
+    lines.append(f"      lrqr evaluate {output} LABELED_TARGET_ROWS")
+    return "\n".join(lines)
+
+
+def predict_summary(count: Mapping[str, int], output: Path) -> str:
+    """Say how many rows were written and what is remarkable about them."""
+    notes = [
+        f"{count['infinite']} with an infinite threshold" if count["infinite"] else "",
+        f"{count['empty']} empty" if count["empty"] else "",
+        f"{count['outside']} outside the source's support, where nothing can be promised"
+        if count["outside"]
+        else "",
+    ]
+    remarks = "; ".join(note for note in notes if note)
+    return f"Wrote {count['rows']} rows to {output}" + (f" ({remarks})" if remarks else "")
+
+
+# ---------------------------------------------------------------------------------------------- layouts
+
+
+def _evaluation(results: Results) -> str:
+    coverage, nominal, size = results["coverage"], results["nominal"], results["size"]
+    weighted = results["weighted_coverage"]
+    rows: list[tuple[str, str]] = [("rows", str(results["n"])), ("promised coverage", percent(nominal))]
+    if coverage is None:
+        rows.append(("coverage", "not known: the file has no outcomes"))
+        value = f"{percent(weighted['value'])} ± {percent(weighted['se'])} (standard error)"
+        rows.append(("weighted source coverage", value))
+        rows.append(("", "measured on the source, weighted towards the target: as good as those weights"))
+    else:
+        interval = f"{percent(coverage['low'])} to {percent(coverage['high'])}"
+        rows.append(("coverage", f"{percent(coverage['value'])}  (95 % interval {interval})"))
+        rows.append(("verdict", _VERDICTS[coverage["verdict"]]))
+    of = {"set": "set size", "interval": "interval length", "threshold": "threshold"}[size["of"]]
+    rows.append((of, f"mean {cell(size['mean'])}, median {cell(size['median'])}"))
+    shares = ("infinite", "empty", "full", "singleton")
+    rows.append(
+        ("shares", ", ".join(f"{name} {percent(size[name])}" for name in shares if size[name] is not None))
+    )
+    if results["interval_score"] is not None:
+        rows.append(("interval score", cell(results["interval_score"])))
+    slab = results["worst_slab"]
+    if slab:
+        rows.append(("worst slab", f"{percent(slab['coverage'])} of {slab['n']} held-out rows"))
+    shift = results["shift"]
+    effective = f"effective size {shift['effective_size']:.0f} of {shift['n_source']}"
+    rows.append(("shift", f"{shift['verdict']}; domain AUC {shift['auc']:.2f}, {effective}"))
+    rows.append(("outside support", percent(shift["outside_support_here"]) + " of these rows"))
+    blocks = [_pairs(results["title"], rows)]
+    if results["groups"]:
+        blocks.append(_groups(f"by {results['group_column']}", results["groups"]))
+    if results["by_size"]:
+        blocks.append(_groups(f"by {of}", results["by_size"]))
+    blocks.append(_methods("the same rows by other methods", results["methods"]))
+    return "\n\n".join(blocks)
+
+
+def _groups(title: str, groups: Sequence[Mapping[str, Any]]) -> str:
+    rows = [
+        (
+            row["name"],
+            row["n"],
+            percent(row["coverage"]),
+            f"{percent(row['low'])} to {percent(row['high'])}",
+            row["verdict"] + (" (few rows)" if row.get("small") else ""),
+            row.get("size"),
+        )
+        for row in groups
+    ]
+    return table(("group", "n", "coverage", "interval (Holm)", "verdict", "mean size"), rows, title=title)
+
+
+def _methods(title: str, methods: Sequence[Mapping[str, Any]]) -> str:
+    rows = [
+        (
+            row["name"],
+            percent(row.get("coverage")),
+            f"{percent(row['low'])} to {percent(row['high'])}" if "low" in row else None,
+            row["size"],
+            percent(row["infinite"]),
+        )
+        for row in methods
+    ]
+    return table(("method", "coverage", "95 % interval", "mean size", "infinite"), rows, title=title)
+
+
+def _comparison(results: Results) -> str:
+    panels = results.get("panels") or [results | {"name": results["title"]}]
+    columns = ("method", "coverage", "± se", "size", "± se", "infinite", "Δ coverage", "Δ size", "seconds")
+    blocks = []
+    for panel in panels:
+        rows = [
+            (
+                row["name"],
+                percent(row["coverage"]),
+                percent(row["coverage_se"]),
+                row["size"],
+                row["size_se"],
+                percent(row["infinite"]),
+                _difference(row, "coverage", 100.0, " %"),
+                _difference(row, "size", 1.0, ""),
+                row["seconds"],
+            )
+            for row in panel["methods"]
+        ]
+        title = f"{panel['name']}: promised {percent(panel['nominal'])}, {panel['splits']} splits"
+        blocks.append(table(columns, rows, title=title))
+    notes = f"Δ: paired difference to {results['reference']}. Sizes have infinite thresholds clipped."
+    for check in results.get("checks", []):
+        notes += f"\n{check['verdict']}: {check['claim']} {check['found']} (expected {check['expected']})"
+    return "\n\n".join([*blocks, notes])
+
+
+def _difference(row: Mapping[str, Any], name: str, scale: float, unit: str) -> str:
+    value, error = row.get(f"{name}_difference"), row.get(f"{name}_difference_se")
+    if value is None:
+        return "–"
+    return f"{scale * value:+.3g}{unit}" + ("" if error is None else f" ± {scale * error:.2g}")
+
+
+def _diagnosis(results: Results) -> str:
+    auc = f"{results['auc']:.3f}  (95 % interval {results['auc_low']:.3f} to {results['auc_high']:.3f})"
+    effective = f"{results['effective_size']:.1f} of {results['n_source']} source rows"
+    rows = [
+        ("verdict", f"{results['verdict']} (for a coverage of {percent(results['nominal'])})"),
+        ("what may be promised", results["promise"]),
+        ("rows", f"{results['n_source']} source, {results['n_target']} target"),
+        ("domain AUC", auc),
+        ("effective size", effective),
+        ("largest weight", percent(results["largest_weight"]) + " of the total on one row"),
+        ("outside support", percent(results["outside_support"]) + " of the target rows"),
+        ("negative mass", percent(results["negative_mass"]) + " of the least-squares ratio"),
+    ]
+    columns = results["columns"]
+    rows += [
+        (f"columns only in the {side}", ", ".join(columns[f"only_{side}"]))
+        for side in ("source", "target")
+        if columns[f"only_{side}"]
+    ]
+    rows += [
+        (f"{c['name']}", f"{c['source']} in the source, {c['target']} in the target")
+        for c in columns["changed_types"]
+    ]
+    rows += [
+        (f"{c['name']}", f"{c['rows']} target rows hold categories never seen: {', '.join(c['categories'])}")
+        for c in columns["unseen_categories"]
+    ]
+    features = [
+        (f["name"], f["standardized_difference"], f["coefficient"], f["mean_source"], f["mean_target"])
+        for f in results["features"][:10]
+    ]
+    names = ("feature", "standardized difference", "coefficient", "mean in source", "mean in target")
+    return "\n\n".join(
+        [_pairs("source and target", rows), table(names, features, title="most shifted features")]
+    )
+
+
+def _model(results: Results) -> str:
+    fit, shift = results["fit"], results["shift"]
+    roles = [(name, value) for name, value in results["roles"].items() if value]
+    chosen = [(k, v) for k, v in fit.items() if k not in ("parameters", "selection", "thresholds")]
+    about = [("score", results["score"]), ("base learner", results["base"]), *chosen, *roles]
+    about.append(("shift", f"{shift['verdict']}: {shift['promise']}"))
+    blocks = [_pairs("model", about)]
+    if results["coefficients"]:
+        ranked = sorted(results["coefficients"].items(), key=lambda item: -abs(item[1]))
+        blocks.append(table(("feature", "coefficient"), ranked[:20], title="threshold, largest coefficients"))
+    if fit["selection"]:
+        names = list(fit["selection"][0])
+        rows = [[row.get(name) for name in names] for row in fit["selection"]]
+        blocks.append(table(names, rows, title="cross-validation"))
+    flat = [(k, v) for k, v in results["provenance"].items() if not isinstance(v, dict)]
+    flat += [
+        (f"{k} file", f"{v['name']} {v['sha256'][:12]}…") for k, v in results["provenance"]["inputs"].items()
+    ]
+    blocks.append(_pairs("provenance", flat))
+    return "\n\n".join(blocks)
+
+
+def _schema(results: Results) -> str:
+    rows = [(c["name"], c["kind"], c["missing"], ", ".join(c["examples"])) for c in results["columns"]]
+    title = f"{results['rows']} rows, {len(rows)} columns"
+    return table(("column", "read as", "missing", "examples"), rows, title=title)
+
+
+def _experiments(results: Results) -> str:
+    rows = [
+        (e["name"], e["title"], e["paper"], len(e["shifts"]), len(e["methods"]), e["splits"], e["fits"])
+        for e in results["experiments"]
+    ]
+    return table(("experiment", "title", "paper", "shifts", "methods", "splits", "fits"), rows)
+
+
+def _datasets(results: Results) -> str:
+    rows = [(d["name"], d["title"], len(d["shifts"]), d["license"]) for d in results["datasets"]]
+    return table(("data set", "title", "shifts", "license"), rows)
+
+
+def _dataset(results: Results) -> str:
+    rows = [(key, value) for key, value in results.items() if key != "files"]
+    files = [(file["name"], file["size"], file["sha256"]) for file in results["files"]]
+    return "\n\n".join([_pairs(results["name"], rows), table(("file", "bytes", "sha256"), files)])
+
+
+def _verification(results: Results) -> str:
+    return table(("data set", "status"), [(row["name"], row["status"]) for row in results["files"]])
+
+
+def _pairs(title: str, rows: Sequence[tuple[str, Any]]) -> str:
+    width = max(len(name) for name, _ in rows)
+    lines = [f"{name:<{width}}  {cell(value)}" for name, value in rows]
+    return "\n".join([title, *(f"  {line}" for line in lines)])

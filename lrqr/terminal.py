@@ -1,0 +1,91 @@
+"""What a person sees: plain text when piped, tables and progress on a terminal, data apart from messages."""
+
+from __future__ import annotations
+
+import csv
+import io
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+_PLAIN_WIDTH = 200
+
+
+def say(message: str) -> None:
+    """Print a message to stderr."""
+    sys.stderr.write(f"{message}\n")
+
+
+def warn(message: object) -> None:
+    """Print a warning to stderr."""
+    say(f"Warning: {message}")
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, title: str | None = None) -> str:
+    """Lay out a table; on a terminal as wide as that, otherwise plain text as wide as it needs."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    on_terminal = sys.stdout.isatty()
+    laid_out = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    texts = [[cell(value) for value in row] for row in rows]
+    for index, name in enumerate(columns):
+        numeric = bool(rows) and all(isinstance(row[index], int | float | None) for row in rows)
+        laid_out.add_column(name, justify="right" if numeric else "left", overflow="fold")
+    for row in texts:
+        laid_out.add_row(*row)
+    buffer = io.StringIO()
+    width = None if on_terminal else _PLAIN_WIDTH
+    console = Console(file=buffer, width=width, force_terminal=on_terminal, highlight=False, markup=False)
+    console.print(laid_out)
+    return "\n".join(line.rstrip() for line in buffer.getvalue().rstrip().splitlines())
+
+
+def cell(value: Any) -> str:
+    """Write a value for people: four digits, ∞, a dash for what is not known."""
+    if value is None or value != value:  # noqa: PLR0124 - NaN
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return {float("inf"): "∞", float("-inf"): "−∞"}.get(value, f"{value:.4g}")
+    if isinstance(value, list | tuple):
+        return ", ".join(map(cell, value))
+    return str(value)
+
+
+def percent(value: float | None, digits: int = 1) -> str:
+    """Write a share of 1 as a percentage."""
+    return "–" if value is None else f"{100 * value:.{digits}f} %"
+
+
+def to_csv(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Write records as CSV, with the columns of the first one that has each."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    buffer = io.StringIO()
+    writer = csv.DictWriter(buffer, names, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return buffer.getvalue()
+
+
+@contextmanager
+def progress(*, quiet: bool, verbose: bool = False) -> Iterator[Callable[[str], None]]:
+    """Give a function that shows what is being done, on stderr: live on a terminal, as lines if asked to."""
+    if verbose:
+        yield say
+        return
+    if quiet or not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+        task = shown.add_task("starting")
+        yield lambda step: shown.update(task, description=step)

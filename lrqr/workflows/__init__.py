@@ -1,0 +1,1 @@
+"""One function per command: the only place where files meet the mathematics."""

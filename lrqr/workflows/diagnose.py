@@ -1,0 +1,66 @@
+"""``lrqr diagnose``: how far two files are apart and what may be promised."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lrqr import model as models
+from lrqr import tables
+from lrqr.diagnostics import diagnose as compare_features
+from lrqr.diagnostics import schema_differences
+from lrqr.features import TableEncoder
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from lrqr.roles import Roles
+
+
+def diagnose(
+    source: Path,
+    target: Path,
+    roles: Roles,
+    *,
+    model: Path | None = None,
+    coverage: float | None = None,
+    on_missing: str = "error",
+    seed: int = 0,
+) -> dict[str, Any]:
+    """Compare the features of two files.
+
+    Parameters
+    ----------
+    source, target : Path
+    roles : Roles
+        Which columns are features; with ``model`` those of the model are used instead.
+    model : Path, optional
+        A model directory: its features, its encoding and its coverage.
+    coverage : float, optional
+        The promise that the verdict is about; 0.9, or that of the model.
+
+    Returns
+    -------
+    dict
+        The keys of ``diagnose --format json`` (docs/cli.md), and pictures for the report.
+    """
+    fitted = None if model is None else models.load(model)
+    found = tables.resolve(roles, source, target) if fitted is None else fitted.roles
+    samples = [tables.read(path, found, on_missing=on_missing) for path in (source, target)]
+    frames = [sample.features for sample in samples]
+    if fitted is None:
+        encoder = TableEncoder().fit(*frames, categorical=found.categorical, on_missing=on_missing)
+    else:
+        encoder = fitted.encoder
+    level = coverage or (0.9 if fitted is None else fitted.coverage)
+    result = compare_features(
+        *(encoder.transform(frame) for frame in frames),
+        names=encoder.names_,
+        coverage=level,
+        random_state=seed,
+    )
+    return {
+        **result.to_dict(pictures=True),
+        "promise": result.promise,
+        "nominal": level,
+        "columns": schema_differences(*frames),
+    }

@@ -1,0 +1,299 @@
+"""``lrqr fit``: from a labeled source and an unlabeled target to a model directory."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lrqr import artifact, metrics, registry, tables
+from lrqr.base import BaseLearner, training_rows
+from lrqr.conformal import ThresholdModel
+from lrqr.conformal.threshold import FeatureMap, make_estimator
+from lrqr.diagnostics import diagnose, schema_differences, weight_warning
+from lrqr.errors import CheckFailed, DataError, LrqrWarning, NotConverged, UsageError
+from lrqr.estimator import check_coverage
+from lrqr.features import TableEncoder
+from lrqr.model import PRECOMPUTED, CalibratedModel
+from lrqr.quantiles import rows_needed
+from lrqr.ratio import LikelihoodRatio
+from lrqr.workflows import inputs, summary
+from lrqr.workflows.inputs import Choices
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from lrqr.arrays import FloatArray, IntArray
+    from lrqr.roles import Roles
+    from lrqr.tables import Sample
+
+COMPANIONS = ("split", "weighted")
+"""Methods that are calibrated beside the chosen one, for `evaluate` to compare."""
+
+
+@dataclass(frozen=True)
+class FitOptions(Choices):
+    """What `fit` is asked for beyond what `compare` is."""
+
+    method: str = "lrqr"
+    feature_map: FeatureMap = "auto"
+    regularization: float | str = "auto"
+    ridge: float | str = "auto"
+    selection: str = "auto"
+    strict: bool = False
+
+
+def fit(
+    source: Path,
+    target: Path,
+    output: Path,
+    options: FitOptions,
+    *,
+    unlabeled_source: Path | None = None,
+    force: bool = False,
+    step: Callable[[str], None] = lambda _: None,
+) -> CalibratedModel:
+    """Calibrate on two files and write the model.
+
+    Parameters
+    ----------
+    source, target : Path
+        Labeled source rows; unlabeled target rows.
+    output : Path
+        The model directory to make.
+    options : FitOptions
+    unlabeled_source : Path, optional
+        Further source rows without outcomes.
+    force : bool
+        Replace an existing model.
+    step : callable
+        Is told what is being done.
+    """
+    artifact.check_target(output, force=force)
+    check_coverage(options.coverage)
+    step("reading the files")
+    data = read(source, target, options, unlabeled_source)
+    model = calibrate(data, options, step)
+    inputs = {"source": source, "target": target, "unlabeled_source": unlabeled_source}
+    model.details["provenance"]["inputs"] = {
+        name: {"name": path.name, "sha256": summary.digest(path)}
+        for name, path in inputs.items()
+        if path is not None
+    }
+    _check_strict(model, options)
+    step("writing the model")
+    model.save(output, force=force)
+    return model
+
+
+@dataclass(frozen=True)
+class Samples:
+    """The samples of a fit, and what the columns are."""
+
+    source: Sample
+    target: Sample
+    unlabeled: Sample | None
+    roles: Roles
+    score: str
+
+
+def read(source: Path, target: Path, options: FitOptions, unlabeled_source: Path | None = None) -> Samples:
+    """Read the files of a fit; features are the columns that all of them have, unless they are named."""
+    others = [target, *([unlabeled_source] if unlabeled_source else [])]
+    roles, score = inputs.resolve(options, source, *others)
+    _check_weight(roles, options.method)
+    labeled = inputs.read(source, roles, options, need=inputs.needed(options, roles, score))
+    rest = [inputs.read(path, roles, options) for path in others]
+    return Samples(labeled, rest[0], rest[1] if len(rest) > 1 else None, roles, score)
+
+
+def calibrate(data: Samples, options: FitOptions, step: Callable[[str], None]) -> CalibratedModel:
+    """Everything between the files: encode, fit the base learner, score, diagnose, fit the threshold."""
+    step("encoding the features")
+    encoder = TableEncoder().fit(
+        data.source.features,
+        data.target.features,
+        categorical=data.roles.categorical,
+        on_missing=options.on_missing,
+    )
+    X, sample, base = encoder.transform(data.source.features, row=data.source.row), data.source, None
+    if options.base:
+        step(f"fitting the base learner {options.base}")
+        base, rows = _fit_base(data, options, X)
+        X, sample = X[rows], take(sample, rows)
+    X_target = encoder.transform(data.target.features, row=data.target.row)
+    X_source = None if data.unlabeled is None else encoder.transform(data.unlabeled.features)
+    prediction = _prediction(data, base, sample, X)
+    _warn_about_outcome(sample, data)
+    scores = _scores(data, sample, prediction)
+
+    step("comparing source and target")
+    ratio = LikelihoodRatio(random_state=options.seed).fit(X, X_target)
+    diagnosis = diagnose(
+        X, X_target, names=encoder.names_, coverage=options.coverage, random_state=options.seed, ratio=ratio
+    )
+    _warn_about_rows(len(scores), sample.weight, options)
+
+    step(f"fitting {options.method} on {len(scores)} rows")
+    rows_of = _Rows(X, scores, X_target, X_source, ratio, sample.weight)
+    threshold = _fit_threshold(options.method, options, rows_of)
+    step("fitting the methods to compare with")
+    companions = _fit_companions(options, rows_of)
+    known = sample.weight if threshold.known_ratio_ else None
+    weights = ratio.source_ if sample.weight is None else sample.weight
+    inside = scores <= threshold.predict(X, ratio=known)
+    shift = diagnosis.to_dict(pictures=True) | {
+        "promise": diagnosis.promise,
+        "columns": schema_differences(data.source.features, data.target.features),
+    }
+    details = {
+        "fit": summary.of_fit(threshold, X_target) | {"dropped": data.source.dropped},
+        "weighted_coverage": metrics.importance_weighted_coverage(covered=inside, weights=weights),
+        "shift": shift,
+        "provenance": summary.provenance(options.seed, options.on_missing),
+    }
+    return CalibratedModel(
+        roles=replace(data.roles, features=encoder.columns_, categorical=encoder.categorical_),
+        score=data.score,
+        encoder=encoder,
+        threshold=threshold,
+        base=base,
+        support=diagnosis.support,
+        companions=companions,
+        details=details,
+    )
+
+
+def take(sample: Sample, rows: IntArray) -> Sample:
+    """Return some rows of a sample."""
+    arrays = ("prediction", "outcome", "score", "group", "id", "weight", "row")
+    found: dict[str, Any] = {
+        name: None if getattr(sample, name) is None else getattr(sample, name)[rows] for name in arrays
+    }
+    return replace(
+        sample,
+        features=sample.features.iloc[rows].reset_index(drop=True),
+        **found,
+    )
+
+
+def _check_weight(roles: Roles, method: str) -> None:
+    if not roles.weight or registry.load("methods", method).ESTIMATOR.USES_RATIO:
+        return
+    weighing = [n for n in registry.names("methods") if registry.load("methods", n).ESTIMATOR.USES_RATIO]
+    raise UsageError(
+        f"--weight-column: method {method!r} uses no likelihood ratio; those that do are: "
+        f"{', '.join(weighing)}"
+    )
+
+
+def _fit_base(data: Samples, options: FitOptions, X: FloatArray) -> tuple[BaseLearner, IntArray]:
+    """Fit the base learner on one part of the source; return it and the rows that are left to calibrate."""
+    classes = data.roles.classes
+    outcome = np.asarray(data.source.outcome)
+    labels = np.asarray(classes)[outcome] if classes else None
+    training = training_rows(len(X), options.seed, classes=None if labels is None else labels.tolist())
+    if training.all():
+        raise DataError(f"{len(X)} source rows are too few to fit a base learner and to calibrate")
+    learner = BaseLearner(str(options.base), classify=bool(classes), random_state=options.seed)
+    learner.fit(X[training], (outcome if labels is None else labels)[training])
+    return learner, np.flatnonzero(~training)
+
+
+def _prediction(data: Samples, base: BaseLearner | None, sample: Sample, X: FloatArray) -> FloatArray:
+    if data.score == PRECOMPUTED:
+        return np.empty((len(sample), 0))
+    return sample.prediction if base is None else base.predict(X)
+
+
+def _scores(data: Samples, sample: Sample, prediction: FloatArray) -> FloatArray:
+    outcome: Any = sample.score if data.score == PRECOMPUTED else sample.outcome
+    scores: FloatArray = registry.load("scores", data.score).score(prediction, outcome)
+    return scores
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """What every method is fitted on."""
+
+    X: FloatArray
+    scores: FloatArray
+    X_target: FloatArray
+    X_source: FloatArray | None
+    ratio: LikelihoodRatio
+    known: FloatArray | None
+
+
+def _fit_threshold(name: str, options: FitOptions, rows: _Rows) -> ThresholdModel:
+    estimator = registry.load("methods", name).ESTIMATOR
+    tuned = {
+        "regularization": options.regularization,
+        "ridge": options.ridge,
+        "selection": options.selection,
+    }
+    method = make_estimator(estimator, coverage=options.coverage, random_state=options.seed, **tuned)
+    chosen = name == options.method
+    unused = [f"--{key}" for key, value in tuned.items() if value != "auto" and not hasattr(method, key)]
+    if chosen and unused:
+        raise UsageError(f"method {name!r} has no {', '.join(unused)}")
+    feature_map = options.feature_map if chosen else "given"
+    model = ThresholdModel(method, feature_map=feature_map, random_state=options.seed)
+    ratio = rows.known if rows.known is not None and estimator.USES_RATIO else rows.ratio
+    return model.fit(rows.X, rows.scores, X_target=rows.X_target, X_source=rows.X_source, ratio=ratio)
+
+
+def _fit_companions(options: FitOptions, rows: _Rows) -> dict[str, ThresholdModel]:
+    """Fit the methods to compare with; what they warn of concerns nobody who did not ask for them."""
+    names = [name for name in COMPANIONS if name != options.method]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return {name: _fit_threshold(name, options, rows) for name in names}
+
+
+def _warn_about_outcome(sample: Sample, data: Samples) -> None:
+    if sample.classes:
+        tables.warn_absent_classes(sample)
+        return
+    if sample.outcome is None or data.score == PRECOMPUTED:
+        return
+    values = np.unique(sample.outcome)
+    if len(values) == 2:
+        _warn(
+            f"the outcome {data.roles.outcome!r} has only two values ({values[0]:g} and {values[1]:g}): "
+            "if they are classes, use --probability, or --base logistic"
+        )
+
+
+def _warn_about_rows(n: int, known: FloatArray | None, options: FitOptions) -> None:
+    needed = rows_needed(options.coverage)
+    if n < needed and options.method != "split":  # which says so itself
+        _warn(
+            f"{n} calibration rows cannot support a coverage of {options.coverage:g}, which needs "
+            f"n >= {needed}: add rows or lower the coverage"
+        )
+    message = None if known is None else weight_warning(known, options.coverage)
+    if message:
+        _warn(message)
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, LrqrWarning, stacklevel=3)
+
+
+def _check_strict(model: CalibratedModel, options: FitOptions) -> None:
+    if not options.strict:
+        return
+    shift, found = model.details["shift"], model.details["fit"]
+    if shift["verdict"] == "no overlap":
+        raise CheckFailed(
+            f"no overlap: {100 * shift['outside_support']:.0f} % of the target rows lie where the source has "
+            "none; no model was written (--strict)"
+        )
+    if found.get("converged") is False:
+        raise NotConverged(
+            f"the solver stopped with a gap of {found['gap']:.3g}; no model was written (--strict); "
+            "a larger --regularization or --ridge is easier to solve"
+        )
