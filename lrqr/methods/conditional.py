@@ -1,0 +1,236 @@
+"""Conformal prediction with conditional guarantees over a linear class of features."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+from scipy.linalg import qr
+from scipy.optimize import linprog
+
+from lrqr.arrays import row_dot
+from lrqr.errors import NotConverged, UsageError
+from lrqr.estimator import ThresholdEstimator, refuse_known, warn_few
+from lrqr.ratio import canonical_order
+
+if TYPE_CHECKING:
+    from lrqr.arrays import FloatArray, IntArray
+
+MODES = ("imputed", "randomized", "naive")
+
+_REASON = "the conditional method uses no likelihood ratio"
+_SHIFT = 1e-8  # how far below 1-α the mass of the imputed row is taken: the sup of an open set
+_TOLERANCE = 1e-10
+
+
+class Conditional(ThresholdEstimator):
+    """Conditional conformal prediction of Gibbs, Cherian and Candès (2023) over Φ(x) = (1, x).
+
+    Covers with probability at least 1-α under every reweighting of the source by a non-negative function
+    in the span of Φ, hence under covariate shift whose ratio is linear in the features. The threshold of a
+    row is the largest score with which, added to the calibration rows, it would still lie on or below the
+    quantile regression of all rows; it is +inf where the sample does not support the row.
+
+    Parameters
+    ----------
+    coverage : float
+        The wanted coverage 1-α.
+    mode : {"imputed", "randomized", "naive"}
+        "imputed" is the authors' default. "randomized" makes the coverage exact instead of at least 1-α,
+        with thresholds that may be far smaller, even -inf; a row's random number depends on ``random_state``
+        and the row alone. "naive" is plain quantile regression (LR-QR with λ = 0): always finite and
+        instant, but it covers about (d/n)(1/2-α) too little.
+    random_state : int
+        Seed of "randomized".
+
+    Attributes
+    ----------
+    coef_, intercept_ : (d,) array, float
+        Quantile regression of the calibration scores, the "naive" threshold.
+    max_score_ : float
+        Largest calibration score.
+    """
+
+    def __init__(
+        self,
+        coverage: float = 0.9,
+        *,
+        mode: Literal["imputed", "randomized", "naive"] = "imputed",
+        random_state: int = 0,
+    ) -> None:
+        self.coverage = coverage
+        self.mode = mode
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, *, X_target: Any = None, X_source: Any = None, ratio: Any = None) -> Self:
+        """Regress the scores y (n1,) on the features; the unlabeled rows play no part."""
+        refuse_known(ratio, _REASON)
+        features, scores, level = self._start(X, y)
+        if self.mode not in MODES:
+            raise UsageError(f"unknown mode {self.mode!r}; choose one of: {', '.join(MODES)}")
+        for name, rows in (("X_target", X_target), ("X_source", X_source)):
+            if rows is not None:
+                self._rows(rows, name)
+        warn_few(np.ones(len(scores)), level)
+        order = canonical_order(features, scores)
+        features, scores = features[order], scores[order]
+        self.center_, spread = features.mean(axis=0), features.std(axis=0)
+        flat = spread <= 1e-12 * np.abs(features).max(axis=0)
+        self.scale_ = np.where(flat, 1.0, spread)
+        self.center_ = np.where(flat, features[0], self.center_)  # exactly 0 on the sample
+        design = self._design(features)
+        # duplicated and constant columns leave directions that the sample does not know
+        _, sizes, directions = np.linalg.svd(design, full_matrices=False)
+        self.span_ = directions[sizes > 1e-9 * sizes[0]].T
+        self.design_, self.scores_ = design @ self.span_, scores
+        vertex = _Vertex(self.design_, scores, level)
+        if not vertex.descend(np.zeros(self.design_.shape[1])):
+            raise NotConverged("quantile regression of the scores is unbounded, which cannot be")
+        self.basis_ = vertex.basis
+        coef = self.span_ @ vertex.coefficients()
+        self.coef_ = coef[1:] / self.scale_
+        self.intercept_ = float(coef[0] - self.coef_ @ self.center_)
+        return self
+
+    def predict(self, X: Any, *, ratio: Any = None) -> FloatArray:
+        """Return each row's threshold (n,) in score units."""
+        refuse_known(ratio, _REASON)
+        rows = self._rows(X)
+        if self.mode == "naive":
+            return row_dot(rows, self.coef_) + self.intercept_
+        design = self._design(rows)
+        inside = np.einsum("ij,jk->ik", design, self.span_, optimize=False)
+        start = _Vertex(self.design_, self.scores_, self.coverage, self.basis_)
+        return np.array([self._threshold(*pair, start) for pair in zip(design, inside, strict=True)])
+
+    def _threshold(self, full: FloatArray, row: FloatArray, start: _Vertex) -> float:
+        """Solve for the fit with mass ``tilt`` on the new row, and read the threshold off it.
+
+        With V(e) = min_β Σ ℓ(S_i - Φ_i'β) - e·Φ*'β, the mass η*(s) that the fit with (Φ*, s) gives to the
+        new row maximizes V(e) + e·s. So sup{s : η*(s) < e} = -V'(e⁻) = Φ*'β at the mass e⁻, and it is
+        infinite iff that program is unbounded.
+        """
+        if self.mode == "imputed":
+            tilt = self.coverage - _SHIFT
+        else:
+            tilt = self.coverage - 1.0 + _uniform(full, self.random_state)
+        unsupported = math.copysign(math.inf, tilt)
+        if np.abs(full - self.span_ @ row).max() > 1e-9 * (1.0 + np.abs(full).max()):
+            return unsupported
+        vertex = start.copy()
+        return float(row @ vertex.coefficients()) if vertex.descend(tilt * row) else unsupported
+
+    def _design(self, X: FloatArray) -> FloatArray:
+        return np.column_stack([np.ones(len(X)), (X - self.center_) / self.scale_])
+
+
+def _uniform(row: FloatArray, seed: int) -> float:
+    """Return a uniform number in (0, 1) that depends on the seed and the row alone, not on the batch."""
+    digest = hashlib.blake2b((row + 0.0).tobytes(), digest_size=8, key=str(seed).encode()).digest()
+    return (int.from_bytes(digest, "little") + 0.5) / 2.0**64
+
+
+class _Vertex:
+    """A vertex of F(β) = Σ ρ(S_i - Φ_i'β) - c'β, ρ(u) = max(τu, (τ-1)u), and descent along edges.
+
+    The simplex method of Koenker and d'Orey (1987): a vertex interpolates as many rows as there are
+    coefficients; each step leaves one of them along an edge and walks past all kinks while F falls. A
+    vertex for one c is a warm start for another, since only the slopes change.
+    """
+
+    def __init__(
+        self, design: FloatArray, scores: FloatArray, level: float, basis: IntArray | None = None
+    ) -> None:
+        self.design, self.scores, self.level = design, scores, level
+        # Scores are parted by less than anyone can see, so that no two kinks coincide and no step is idle.
+        size = float(np.abs(scores - np.median(scores)).max()) or 1.0
+        self._parted = scores + 1e-10 * size * np.random.default_rng(0).uniform(-1.0, 1.0, len(scores))
+        self.basis = self._first_basis() if basis is None else basis.copy()
+        self._refresh()
+
+    def copy(self) -> _Vertex:
+        """Return a vertex that can move without moving this one."""
+        other = object.__new__(_Vertex)
+        other.__dict__.update(self.__dict__)
+        other.basis, other._inverse = self.basis.copy(), self._inverse.copy()
+        other._residual = self._residual.copy()
+        return other
+
+    def coefficients(self) -> FloatArray:
+        """Return β (d,) from the true scores of the interpolated rows."""
+        return np.asarray(np.linalg.solve(self.design[self.basis], self.scores[self.basis]), dtype=np.float64)
+
+    def descend(self, tilt: FloatArray) -> bool:
+        """Go down to the minimum for c = ``tilt`` (d,); return False if there is none."""
+        rows, dimension = self.design.shape
+        for step in range(50 * (rows + dimension)):
+            if step % 50 == 49:
+                self._refresh()
+            mass = np.where(self._residual > 0.0, self.level, self.level - 1.0)
+            mass[self.basis] = 0.0
+            inner = -(tilt + mass @ self.design) @ self._inverse
+            above, below = inner - self.level, self.level - 1.0 - inner
+            slopes = -np.maximum(above, below)
+            leaving = int(np.argmin(slopes))
+            if slopes[leaving] >= -_TOLERANCE:
+                return True
+            sign = 1.0 if above[leaving] > below[leaving] else -1.0
+            if not self._walk(leaving, sign, float(slopes[leaving])):
+                return False
+        return self._rescue(tilt)
+
+    def _walk(self, leaving: int, sign: float, slope: float) -> bool:
+        """Leave one interpolated row along its edge and stop at the kink where F stops falling."""
+        edge = self._inverse[:, leaving].copy()
+        rate = sign * (self.design @ edge)
+        rate[self.basis] = 0.0
+        meets = np.flatnonzero((np.abs(rate) > 1e-11) & (self._residual * rate < 0.0))
+        lengths = -self._residual[meets] / rate[meets]
+        order = np.argsort(lengths)
+        slopes = slope + np.cumsum(np.abs(rate[meets[order]]))
+        if slopes.size == 0 or slopes[-1] < -1e-12:
+            return False
+        stop = order[int(np.searchsorted(slopes, -1e-12))]
+        entering = int(meets[stop])
+        self._residual += lengths[stop] * rate
+        self._residual[self.basis[leaving]] = sign * lengths[stop]
+        self._residual[entering] = 0.0
+        across = self.design[entering] @ self._inverse
+        self._inverse -= np.outer(edge, across / across[leaving])
+        self._inverse[:, leaving] = edge / across[leaving]
+        self.basis[leaving] = entering
+        return True
+
+    def _first_basis(self) -> IntArray:
+        """Take independent rows near a least-squares fit moved to the level."""
+        fit = np.linalg.lstsq(self.design, self.scores, rcond=None)[0]
+        residual = self.scores - self.design @ fit
+        far = np.abs(residual - np.sort(residual)[int(self.level * (len(residual) - 1))])
+        weights = 1.0 / (far + 0.1 * (far.mean() or 1.0))
+        chosen = qr((self.design * weights[:, None]).T, mode="r", pivoting=True)[-1]
+        return np.asarray(chosen[: self.design.shape[1]], dtype=np.int64)
+
+    def _refresh(self) -> None:
+        self._inverse = np.linalg.inv(self.design[self.basis])
+        self._residual = self._parted - self.design @ (self._inverse @ self._parted[self.basis])
+        self._residual[self.basis] = 0.0
+
+    def _rescue(self, tilt: FloatArray) -> bool:
+        """Let HiGHS solve what rounding kept from ending, and adopt the rows that it interpolates."""
+        box = (self.level - 1.0, self.level)
+        answer = linprog(-self._parted, A_eq=self.design.T, b_eq=-tilt, bounds=box, method="highs-ds")
+        if answer.status == 2:
+            return False
+        if answer.status != 0:
+            raise NotConverged(f"quantile regression did not converge: {answer.message}")
+        near = np.abs(self._parted + self.design @ answer.eqlin.marginals)
+        weights = 1.0 / (near + 1e-9 * (near.max() or 1.0))
+        chosen = qr((self.design * weights[:, None]).T, mode="r", pivoting=True)[-1]
+        self.basis = np.asarray(chosen[: self.design.shape[1]], dtype=np.int64)
+        self._refresh()
+        return True
+
+
+ESTIMATOR = Conditional
