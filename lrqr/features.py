@@ -254,8 +254,8 @@ def _read(column: Any, name: str, as_labels: bool) -> np.ndarray[Any, Any]:
     if found.text.size and found.mostly_numeric:
         first = int(found.text[0])
         raise DataError(
-            f"column {name!r} holds the text {column[first].as_py()!r} among numbers in row "
-            f"{first + 1} (data rows counted from 1; {found.text.size} such rows); correct it, or pass --categorical {name}"
+            f"column {name!r} holds the text {column[first].as_py()!r} among numbers (row {first + 1} of the "
+            f"data, counted from 1; {found.text.size} such rows); correct it, or pass --categorical {name}"
         )
     return col.labels(column) if col.is_text(column) else found.values  # noqa: PD011 - not pandas
 

@@ -30,8 +30,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
 _NULLS = ["", "NA", "N/A", "n/a", "#N/A", "#NA", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "<NA>", "None"]
-_BLOCK = 1 << 23  # bytes of a CSV file parsed at a time; a single row must fit
+_BLOCK = 1 << 20  # bytes of a CSV file parsed at a time; Arrow reads up to 32 blocks ahead
 _UNREADABLE = (pa.ArrowException, OSError, EOFError, zlib.error, UnicodeError, csv.Error)
+_NOT_UTF8 = "the text is not UTF-8; save the file as UTF-8"
 _DOORS = "(known: .csv, .csv.gz, .parquet, .npz, or a directory of .parquet parts)"
 
 
@@ -88,6 +89,8 @@ def open_table(path: str | os.PathLike[str]) -> Opened:
     suffix = suffix_of(place, READERS)
     try:
         opened = READERS[suffix](place)
+    except UnicodeError as error:
+        raise DataError(f"{place}: {_NOT_UTF8}") from error
     except _UNREADABLE as error:
         raise DataError(f"{place}: cannot be read as {suffix}: {_first_line(error)}") from error
     twice = sorted(name for name, count in Counter(opened.columns).items() if count > 1)
@@ -132,10 +135,16 @@ def _csv_batches(
     path: Path, keys: list[str], first_line: int, wanted: Sequence[str], size: int
 ) -> Iterator[pa.Table]:
     # Every column is read as text: a type guessed from the first block would fail, or change, in a later one.
-    if _has_no_rows(path, first_line):
+    row_length = _first_row_length(path, first_line)
+    if not row_length:
         return
     options = {
-        "read_options": pacsv.ReadOptions(column_names=keys, skip_rows=first_line, block_size=_BLOCK),
+        "read_options": pacsv.ReadOptions(
+            column_names=keys,
+            skip_rows=first_line,
+            block_size=max(_BLOCK, 64 * row_length),
+            use_threads=False,
+        ),
         "parse_options": pacsv.ParseOptions(newlines_in_values=True),
         "convert_options": pacsv.ConvertOptions(
             include_columns=list(wanted) or keys[:1],
@@ -150,10 +159,12 @@ def _csv_batches(
             yield from _slices(pa.Table.from_batches([batch]), size)
 
 
-def _has_no_rows(path: Path, first_line: int) -> bool:
+def _first_row_length(path: Path, first_line: int) -> int:
+    """Characters of the first row, 0 if there is none."""
     with _open_text(path) as stream:
         lines = csv.reader(stream)
-        return not any(row for row in lines if lines.line_num > first_line)
+        first = next((row for row in lines if row and lines.line_num > first_line), [])
+    return sum(len(cell) + 1 for cell in first)
 
 
 def _why_unreadable(path: Path, columns: int, error: Exception) -> str:
@@ -164,7 +175,7 @@ def _why_unreadable(path: Path, columns: int, error: Exception) -> str:
             next(rows)
             ragged = [(number, len(row)) for number, row in enumerate(rows, 1) if len(row) != columns]
     except UnicodeError:
-        return f"{path}: the text is not UTF-8; save the file as UTF-8"
+        return f"{path}: {_NOT_UTF8}"
     except (OSError, EOFError, zlib.error, csv.Error) as other:
         return f"{path}: damaged: {_first_line(other)}"
     if not ragged:

@@ -262,12 +262,9 @@ class _Batch:
 
     def weight(self, name: str) -> FloatArray:
         values = self.number(name, "weight")
-        self.fault(
-            name,
-            "values are negative",
-            values < 0,
-            f": {values.min(initial=0.0):g}; a ratio of densities is not",
-        )
+        negative = np.flatnonzero(values < 0)
+        example = f": {values[negative[0]]:g}; a ratio of densities is not" if negative.size else ""
+        self.fault(name, "values are negative", negative, example)
         return values
 
     def outcome(self) -> np.ndarray[Any, Any]:

@@ -176,7 +176,7 @@ def test_text_in_a_numeric_column_is_named() -> None:
     with pytest.raises(DataError, match=pattern):
         TableEncoder().fit(frame).transform(bad)
     with pytest.raises(
-        DataError, match=r"column 'x' holds the text 'abc' among numbers in row 2 .*--categorical x"
+        DataError, match=r"column 'x' holds the text 'abc' among numbers \(row 2 of .*--categorical x"
     ):
         TableEncoder().fit(bad)
     words = pd.DataFrame({"x": ["u", "v", "w"]})
