@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from lrqr.conformal import ConformalClassifier, ConformalRegressor
-    from lrqr.experiment.compare import compare
     from lrqr.methods.lrqr import LRQR
     from lrqr.model import load
+    from lrqr.workflows.compare import compare
 
 __version__ = "0.1.0"
 __all__ = ["LRQR", "ConformalClassifier", "ConformalRegressor", "__version__", "compare", "load"]
@@ -18,7 +18,7 @@ _HOMES = {
     "LRQR": "lrqr.methods.lrqr",
     "ConformalClassifier": "lrqr.conformal",
     "ConformalRegressor": "lrqr.conformal",
-    "compare": "lrqr.experiment.compare",
+    "compare": "lrqr.workflows.compare",
     "load": "lrqr.model",
 }
 

@@ -264,7 +264,7 @@ columns = combine(
         "--prediction",
         metavar="COLUMN",
         multiple=True,
-        help="Column of your model's prediction. Two for cqr (lower, upper), normalized (prediction, spread).",
+        help="Column of your model's prediction. Two for cqr (low, high), normalized (prediction, spread).",
     ),
     click.option(
         "--probability",

@@ -77,9 +77,7 @@ def fit_summary(model: CalibratedModel, output: Path) -> str:
         f"domain AUC {shift['auc']:.2f}, effective size {shift['effective_size']:.0f} of {shift['n_source']}"
     )
     outside = f"{percent(shift['outside_support'])} of the target outside the source's support"
-    rows = (
-        f"{fit['n_source']} source rows{base} for {fit['n_target']} target rows, {fit['n_features']} features"
-    )
+    rows = f"{fit['n_source']} source rows{base} for {fit['n_target']} target rows"
     lines = [
         (
             f"{fit['method']}: calibrated on {rows}, {fit['n_features']} features, "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import traceback
 import warnings
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -24,31 +25,17 @@ class Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; every error becomes one message and an exit code."""
-        debug = bool(ctx.find_root().params.get("debug"))
         try:
             with _shown_warnings():
                 return super().invoke(ctx)
-        except LrqrError as error:
-            if debug:
-                raise
-            say(f"Error: {error}")
-            ctx.exit(error.exit_code)
         except (click.exceptions.Exit, click.ClickException, click.Abort, BrokenPipeError):
             raise
-        except OSError as error:
-            if debug:
-                raise
-            where = f"{error.filename}: {error.strerror}" if error.filename else str(error)
-            say(f"Error: {where}")
-            ctx.exit(1)
-        except Exception as error:  # the boundary: a user sees no traceback
-            if debug:
-                raise
-            say(
-                f"Error: something unforeseen went wrong ({type(error).__name__}: {error}). This is a fault "
-                "of lrqr: run `lrqr --debug` with the same command to see where, and please report it."
-            )
-            ctx.exit(1)
+        except Exception as error:  # noqa: BLE001 - the boundary: no traceback, unless asked for
+            if ctx.find_root().params.get("debug"):
+                traceback.print_exc()
+            message, code = _explain(error)
+            say(f"Error: {message}")
+            ctx.exit(code)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -80,6 +67,18 @@ def cli(ctx: click.Context, *, verbose: bool, quiet: bool, debug: bool) -> None:
     if verbose and quiet:
         raise click.UsageError("--verbose and --quiet contradict each other", ctx)
     ctx.obj = {"verbose": verbose, "quiet": quiet}
+
+
+def _explain(error: Exception) -> tuple[str, int]:
+    """Return what to say of an error, and the exit code."""
+    if isinstance(error, LrqrError):
+        return str(error), error.exit_code
+    if isinstance(error, OSError):
+        return f"{error.filename}: {error.strerror}" if error.filename else str(error), 1
+    return (
+        f"something unforeseen went wrong ({type(error).__name__}: {error}). This is a fault of lrqr: run "
+        "`lrqr --debug` with the same command to see where, and please report it."
+    ), 1
 
 
 @contextmanager

@@ -84,7 +84,7 @@ def compare(ctx: click.Context, /, source: Path, target: Path, test: Path, **fla
     )
     output, force = flags["output"], flags["force"]
     workflow.check_output(output, force=force)
-    runs = workflow.compare(
+    runs = workflow.run(
         source,
         target,
         test,

@@ -1,81 +1,156 @@
-"""``lrqr compare``: any methods on the same rows, over random splits, side by side."""
+"""``lrqr compare`` and `lrqr.compare`: any methods on the same rows, over random splits, side by side."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lrqr import registry
+from lrqr.base import training_rows
+from lrqr.config import Method, Ratio
+from lrqr.datasets import Rows, ShiftData
 from lrqr.errors import UsageError
 from lrqr.estimator import check_coverage
-from lrqr.experiment import compare as experiment
+from lrqr.experiment import runner, split, summary
+from lrqr.features import TableEncoder
 from lrqr.model import PRECOMPUTED
 from lrqr.report.plain import to_json
+from lrqr.roles import Roles
 from lrqr.workflows import inputs
+from lrqr.workflows.inputs import Choices
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     import pandas as pd
 
     from lrqr.conformal.threshold import FeatureMap
-    from lrqr.workflows.inputs import Choices
+    from lrqr.tables import Sample
+    from lrqr.workflows.inputs import Source
+
+SHARE = 0.8
+"""Share of the source, of the unlabeled target and of the test rows that a split draws."""
+
+_NAME = "given"
 
 
 def compare(
-    source: Path,
-    target: Path,
-    test: Path,
+    source: Source,
+    target: Source,
+    test: Source,
+    methods: Sequence[str] = (),
+    *,
+    splits: int = 20,
+    coverage: float = 0.9,
+    score: str | None = None,
+    base: str | None = None,
+    features: FeatureMap = "auto",
+    seed: int = 0,
+    jobs: int = 1,
+    progress: bool = False,
+    on_missing: str = "error",
+    roles: Roles | None = None,
+    **columns: Any,
+) -> pd.DataFrame:
+    """Calibrate and judge several methods on the same rows.
+
+    Each split draws `SHARE` of the rows of each table without replacement: it calibrates on the drawn source
+    and unlabeled target rows and judges on the drawn test rows. All methods of a split see the same rows and
+    share one likelihood ratio. One split takes all rows as they are.
+
+    Standard errors over splits say how much a mean depends on the draw; as splits overlap they say less about
+    other rows of the same kind. For those, twice the standard deviation over splits is the answer of the
+    delete-d jackknife: ``sqrt(SHARE / (1 - SHARE)) = 2``.
+
+    Parameters
+    ----------
+    source, target, test : data frame (pandas, polars) or path
+        Labeled source rows; unlabeled target rows; labeled target rows, for judging only.
+    methods : sequence of str
+        Names of ``lrqr.methods``; empty for all.
+    splits : int
+    coverage : float
+    score : str, optional
+        A name of ``lrqr.scores``; chosen by the columns if not given, as for ``lrqr fit``.
+    base : {"ridge", "hist-gradient-boosting", "logistic"}, optional
+        For data without predictions: half of the drawn source rows fit this learner, half calibrate.
+    features : {"auto", "given", "learned"}
+        The feature map of the methods that use no likelihood ratio.
+    seed, jobs : int
+        Results depend on the seed, not on the number of processes.
+    progress : bool
+        Show a bar on a terminal.
+    on_missing : {"error", "drop", "impute"}
+    roles : Roles, optional
+        What the columns are for; or give its fields as further keywords.
+    **columns
+        Such as ``outcome="y", prediction=("yhat",)``, ``probability=True``, ``exclude``, ``weight``.
+
+    Returns
+    -------
+    DataFrame
+        One row per split and method: method, split, coverage, size, infinite, seconds and more.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> rng = np.random.default_rng(0)
+    >>> def rows(n, mean):
+    ...     x = rng.normal(mean, 1.0, size=n)
+    ...     return pd.DataFrame({"x": x, "yhat": x, "y": x + rng.normal(size=n)})
+    >>> given = rows(200, 0.0), rows(200, 0.5), rows(200, 0.5)
+    >>> runs = compare(*given, ["split", "weighted"], splits=2, outcome="y", prediction=("yhat",))
+    >>> list(runs["method"])
+    ['split', 'weighted', 'split', 'weighted']
+    """
+    given = roles if roles is not None else Roles(**columns)
+    choices = Choices(given, coverage, score, base, on_missing, seed)
+    return run(
+        source,
+        target,
+        test,
+        choices,
+        methods=methods,
+        feature_map=features,
+        splits=splits,
+        jobs=jobs,
+        progress=progress,
+    )
+
+
+def run(
+    source: Source,
+    target: Source,
+    test: Source,
     choices: Choices,
     *,
-    methods: tuple[str, ...] = (),
+    methods: Sequence[str] = (),
     feature_map: FeatureMap = "auto",
     splits: int = 20,
     jobs: int = 1,
     progress: bool = False,
 ) -> pd.DataFrame:
-    """Run methods on the same rows of three files.
-
-    Parameters
-    ----------
-    source, target, test : Path
-        Labeled source rows; unlabeled target rows; labeled target rows, for judging only.
-    choices : Choices
-        Columns, score, base learner, coverage and seed, as for a fit.
-    methods : tuple of str
-        Names of ``lrqr.methods``; empty for all. Those that weigh rows get known ratios, if there are any.
-    feature_map : {"auto", "given", "learned"}
-        For the methods that use no likelihood ratio; the others see the features as they are.
-    splits, jobs, progress
-        See `lrqr.compare`.
-
-    Returns
-    -------
-    DataFrame
-        One row per split and method.
-    """
+    """Do what `compare` says with the choices of a command."""
     check_coverage(choices.coverage)
-    roles, score = inputs.resolve(choices, source, target, test)
-    need = inputs.needed(choices, roles, score)
-    samples = (
-        inputs.read(source, roles, choices, need=need),
-        inputs.read(target, roles, choices),
-        inputs.read(test, roles, choices, need=need),
-    )
-    runs = experiment.compare_rows(
-        experiment.from_samples(*samples, on_missing=choices.on_missing),
-        methods or all_methods(),
-        splits=splits,
-        coverage=choices.coverage,
-        score=score,
-        base=choices.base,
-        features=feature_map,
-        seed=choices.seed,
-        jobs=jobs,
-        progress=progress,
-    ).drop(columns="shift")
+    if splits < 1:
+        raise UsageError(f"the number of splits must be at least 1, got {splits}")
+    entries = [_entry(name, feature_map, choices) for name in methods or all_methods()]
+    labels = [entry.label for entry in entries]
+    if len(set(labels)) < len(labels):
+        raise UsageError(f"a method is named twice: {', '.join(labels)}")
+    data, score = _data(source, target, test, choices)
+    job = _Job(data, choices, score, entries, whole=splits == 1)
+    tasks = [(_NAME, number) for number in range(splits)]
+    done = {}
+    with runner.progress_bar("comparing", splits, shown=progress) as advance:
+        for task, records in runner.parallel(job, tasks, jobs):
+            done[task] = records
+            advance(1)
+    runs = runner.tidy(done, tasks, labels).drop(columns="shift")
     if score == PRECOMPUTED:  # only the owner of a score knows how large its regions are
         runs[["size", "size_allow"]] = np.nan
     return runs
@@ -90,16 +165,20 @@ def results_of(runs: pd.DataFrame, choices: Choices, source: str) -> dict[str, A
     """Return the keys of ``compare --format json`` (docs/cli.md)."""
     names = list(dict.fromkeys(runs["method"]))
     reference = "lrqr" if "lrqr" in names else str(names[0])
-    results = experiment.comparison(runs.assign(shift="given"), choices.coverage, reference)
-    share = experiment.SHARE if results["splits"] > 1 else 1.0
-    for row in results["methods"]:
+    table = summary.summarize(runs.assign(shift=_NAME), reference)
+    methods = summary.method_rows(table)
+    for row in methods:
         row["size_clipped"], row["size"] = row["size"], row.pop("size_allow")
+    splits = int(table["splits"].max())
     kept = ["method", "split", "coverage", "size"]
     return {
         "title": f"Methods calibrated on {source}",
-        **results,
+        "nominal": choices.coverage,
+        "splits": splits,
+        "reference": reference,
+        "methods": methods,
         "runs": runs[kept].to_dict("records"),
-        "provenance": {"seed": choices.seed, "share": share},
+        "provenance": {"seed": choices.seed, "share": SHARE if splits > 1 else 1.0},
     }
 
 
@@ -143,3 +222,82 @@ def read_run(folder: Path) -> dict[str, Any]:
     except ValueError as error:
         raise UsageError(f"{path} is not JSON: {error}") from error
     return loaded
+
+
+@dataclass(frozen=True)
+class _Job:
+    """One split; picklable."""
+
+    data: ShiftData
+    choices: Choices
+    score: str
+    methods: list[Method]
+    whole: bool
+
+    def __call__(self, task: tuple[str, int]) -> tuple[tuple[str, int], list[dict[str, Any]]]:
+        seed = split.seed_of(self.choices.seed, *task)
+        data = self.data if self.whole else _drawn(self.data, seed)
+        if self.choices.base is not None:
+            data = split.predict_with_base(_with_training_rows(data, seed), self.choices.base, seed)
+        records = split.evaluate(
+            data,
+            self.methods,
+            score=self.score,
+            coverage=self.choices.coverage,
+            ratio=Ratio(),
+            seed=seed,
+        )
+        return task, [record | {"split": task[1]} for record in records]
+
+
+def _drawn(data: ShiftData, seed: int) -> ShiftData:
+    rng = np.random.default_rng(seed)
+
+    def drawn(rows: Rows) -> Rows:
+        count = max(1, round(SHARE * len(rows)))
+        return rows.take(rng.permutation(len(rows))[:count])
+
+    return replace(data, source=drawn(data.source), target=drawn(data.target), test=drawn(data.test))
+
+
+def _with_training_rows(data: ShiftData, seed: int) -> ShiftData:
+    labels = None
+    if data.classes and data.source.outcome is not None:
+        labels = [data.classes[index] for index in data.source.outcome]
+    training = training_rows(len(data.source), seed, classes=labels)
+    return replace(data, train=data.source.take(training), source=data.source.take(~training))
+
+
+def _entry(name: str, feature_map: FeatureMap, choices: Choices) -> Method:
+    weighs = registry.load("methods", name).ESTIMATOR.USES_RATIO
+    return Method(
+        name=name,
+        label=name,
+        features="given" if weighs else feature_map,
+        ratio="true" if weighs and choices.roles.weight else "estimated",
+    )
+
+
+def _data(source: Source, target: Source, test: Source, choices: Choices) -> tuple[ShiftData, str]:
+    roles, score = inputs.resolve(choices, source, target, test)
+    need = inputs.needed(choices, roles, score)
+    found, judged = (inputs.read(data, roles, choices, need=need) for data in (source, test))
+    unlabeled = inputs.read(target, roles, choices)
+    encoder = TableEncoder().fit(found.features, unlabeled.features, on_missing=choices.on_missing)
+
+    def rows(sample: Sample) -> Rows:
+        return Rows(
+            encoder.transform(sample.features, row=sample.row),
+            sample.score if score == PRECOMPUTED else sample.outcome,
+            None if choices.base else sample.prediction,
+            sample.weight,
+        )
+
+    return ShiftData(
+        name=_NAME,
+        feature_names=tuple(encoder.names_),
+        source=rows(found),
+        target=rows(unlabeled).unlabeled(),
+        test=rows(judged),
+        classes=roles.classes,
+    ), score

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from lrqr import registry, tables
+from lrqr import columns, registry, tables
+from lrqr import roles as parts
 from lrqr.errors import UsageError
 from lrqr.model import PRECOMPUTED
 from lrqr.roles import Roles
@@ -15,6 +17,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from lrqr.tables import Sample
+
+
+Source = Any
+"""The path of a file, or a pandas, polars or Arrow table."""
 
 
 @dataclass(frozen=True)
@@ -29,14 +35,27 @@ class Choices:
     seed: int = 0
 
 
-def read(path: Path, roles: Roles, choices: Choices, *, need: Sequence[str] = ("features",)) -> Sample:
-    """Read the columns that are needed."""
-    return tables.read(path, roles, on_missing=choices.on_missing, need=need)
+def is_path(data: Source) -> bool:
+    """Whether it names a file, rather than being a table."""
+    return isinstance(data, str | os.PathLike)
 
 
-def resolve(choices: Choices, source: Path, *others: Path) -> tuple[Roles, str]:
+def read(data: Source, roles: Roles, choices: Choices, *, need: Sequence[str] = ("features",)) -> Sample:
+    """Read the columns that are needed of a file or a table."""
+    if is_path(data):
+        return tables.read(data, roles, on_missing=choices.on_missing, need=need)
+    return tables.frame_sample(data, roles, on_missing=choices.on_missing, need=need)
+
+
+def resolve(choices: Choices, source: Source, *others: Source) -> tuple[Roles, str]:
     """Find the columns of all roles, the score, and the classes; refuse options that do not go together."""
-    roles = tables.resolve(choices.roles, source, *others)
+    given = (source, *others)
+    if all(map(is_path, given)):
+        roles = tables.resolve(choices.roles, *given)
+    elif any(map(is_path, given)):
+        raise UsageError("pass the paths of files, or data frames, not some of each")
+    else:
+        roles = parts.resolve(choices.roles, *map(columns.frame_columns, given), where="source")
     score = choices.score or _default_score(choices, roles, source)
     check(choices, roles, score)
     if choices.base and registry.load("scores", score).TASK == "classification":
@@ -88,7 +107,7 @@ def check_folder(folder: Path, paths: Iterable[Path], *, force: bool) -> None:
         raise UsageError(f"{', '.join(there)} exist already; pass --force to replace them")
 
 
-def _default_score(choices: Choices, roles: Roles, source: Path) -> str:
+def _default_score(choices: Choices, roles: Roles, source: Source) -> str:
     if roles.score_column and not roles.prediction and not choices.base:
         return PRECOMPUTED
     if roles.probability or choices.base == "logistic":
@@ -98,11 +117,14 @@ def _default_score(choices: Choices, roles: Roles, source: Path) -> str:
     return "absolute"
 
 
-def _is_text(source: Path, name: str) -> bool:
-    return any(column.name == name and column.kind == "categorical" for column in tables.schema(source))
+def _is_text(source: Source, name: str) -> bool:
+    if is_path(source):
+        return any(c.name == name and c.kind == "categorical" for c in tables.schema(source))
+    column = dict(columns.frame_items(source, [name]))[name]
+    return columns.is_text(column) and not columns.numbers(column, name).numeric
 
 
-def _labels(source: Path, roles: Roles) -> tuple[str, ...]:
+def _labels(source: Source, roles: Roles) -> tuple[str, ...]:
     """Read the classes that a base learner will have to tell apart: the labels of the source."""
     if roles.outcome is None:
         raise UsageError("--base needs --outcome: which column is to be predicted?")
