@@ -84,6 +84,7 @@ class Table(_Strict):
     features: list[str] = []
     exclude: list[str] = []
     categorical: list[str] = []
+    classify: bool = False
     log: list[str] = []
     on_missing: Literal["error", "drop", "impute"] = "error"
     shift: Shift | None = None

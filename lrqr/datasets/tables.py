@@ -17,6 +17,7 @@ from lrqr import tables
 from lrqr.datasets import DataFile, Rows, ShiftData, data_folder
 from lrqr.errors import DataError
 from lrqr.features import TableEncoder
+from lrqr.formats import open_table
 from lrqr.registry import suggest
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def split(shift: str, *, seed: int, table: Any) -> ShiftData:
         With the true ratio of the rows if the shift is ``tilt`` or ``soft``.
     """
     rng = np.random.default_rng(seed)
-    samples = [_read(_path(name), _roles(table), table.on_missing) for name in files([table])]
+    columns, samples = _read_all(table, shift)
     needs_model = table.score_column is None and samples[0].prediction.shape[1] == 0
     sizes = [len(sample) for sample in samples]
     frame = pd.concat([sample.features for sample in samples], ignore_index=True)
@@ -78,7 +79,7 @@ def split(shift: str, *, seed: int, table: Any) -> ShiftData:
         target=parts.target[: table.target_rows or None],
         test=parts.test[: table.target_rows or None],
     )
-    return _assemble(shift, table, samples, frame, limited)
+    return _assemble(shift, table, samples, frame[list(columns)], limited)
 
 
 def files(chosen: Sequence[Any]) -> list[str]:
@@ -97,6 +98,44 @@ def _path(path: str) -> str:
     return path
 
 
+def _read_all(table: Any, name: str) -> tuple[tuple[str, ...], list[tables.Sample]]:
+    """Read the files of a table; return the names of the features, and samples with what the shift needs."""
+    paths = [_path(path) for path in files([table])]
+    resolved = tables.resolve(_roles(table), *paths)
+    chosen = resolved.features or ()
+    shift = [] if table.shift is None else [table.shift.column, *table.shift.tilt, *table.shift.soft]
+    extra = [column for column in shift if column is not None and column not in chosen]
+    known = open_table(paths[0]).columns
+    unknown = [column for column in (*extra, *table.log) if column not in known]
+    if unknown:
+        raise DataError(f"table {name} has no column {unknown[0]!r}{suggest(unknown[0], known)}")
+    classes = resolved.classes or _labels(paths[0], table)
+    wanted = replace(resolved, features=(*chosen, *extra), exclude=(), classes=classes)
+    label = "outcome" if table.score_column is None else "score"
+    given = ("prediction",) if resolved.prediction else ()
+    needs = [("features", label, *given)] * len(paths)
+    if len(paths) == 3:
+        needs[1] = ("features",)  # the target has no outcome, or must not show it
+    return chosen, [
+        _read(path, wanted, need, table.on_missing) for path, need in zip(paths, needs, strict=True)
+    ]
+
+
+@cache
+def _schema(path: str) -> dict[str, str]:
+    return {column.name: column.kind for column in tables.schema(path)}
+
+
+def _labels(path: str, table: Any) -> tuple[str, ...]:
+    """Return the classes of an outcome of labels that a base learner is to predict; empty for numbers."""
+    text = _schema(path).get(table.outcome) == "categorical"
+    if table.score_column or table.prediction or not (text or table.classify):
+        return ()
+    as_group = tables.Roles(group=table.outcome, features=())
+    group = tables.read(path, as_group, need=("group",), on_missing=table.on_missing).group
+    return tuple(sorted(set(group.tolist()))) if group is not None else ()
+
+
 def _roles(table: Any) -> tables.Roles:
     probability = () if table.probability is None else (table.probability,)
     return tables.Roles(
@@ -104,14 +143,15 @@ def _roles(table: Any) -> tables.Roles:
         prediction=(*table.prediction, *probability),
         score_column=table.score_column,
         probability=bool(probability),
+        features=tuple(table.features) or None,
+        exclude=tuple(table.exclude),
         categorical=tuple(table.categorical),
     )
 
 
 @cache
-def _read(path: str, roles: tables.Roles, on_missing: str) -> tables.Sample:
-    """Read a table with all its columns: one may tell source and target apart and be no feature."""
-    return tables.read(path, tables.resolve(roles, path), need=("features",), on_missing=on_missing)
+def _read(path: str, roles: tables.Roles, need: tuple[str, ...], on_missing: str) -> tables.Sample:
+    return tables.read(path, roles, need=need, on_missing=on_missing)
 
 
 def _three(rng: np.random.Generator, sizes: Sequence[int], share: float) -> _Parts:
@@ -167,9 +207,6 @@ def _tilted(rng: np.random.Generator, order: IntArray, ratio: FloatArray, share:
 
 
 def _membership(frame: pd.DataFrame, shift: Any, name: str) -> tuple[BoolArray, BoolArray]:
-    if shift.column not in frame:
-        hint = suggest(shift.column, _names(frame))
-        raise DataError(f"table {name} has no column {shift.column!r} to tell source from target{hint}")
     if shift.at is not None:
         values = _numeric(frame, [shift.column], name)[:, 0]
         is_source = values <= (np.median(values) if shift.at == "median" else shift.at)
@@ -195,22 +232,22 @@ def _alike(wanted: Sequence[Any], column: pd.Series[Any]) -> list[Any]:
 def _assemble(
     name: str, table: Any, samples: Sequence[tables.Sample], frame: pd.DataFrame, parts: _Parts
 ) -> ShiftData:
-    columns = [column for column in table.features or frame.columns if column not in set(table.exclude)]
-    unknown = [column for column in (*table.features, *table.exclude) if column not in frame]
-    if unknown:
-        raise DataError(
-            f"table {name} has no column {', '.join(map(repr, unknown))}{suggest(unknown[0], _names(frame))}"
-        )
-    used = frame[columns]
-    categorical = [column for column in table.categorical if column in columns]
+    """Encode the rows in use: categories are those of all parts, imputed values those of the source."""
+    ours, theirs = np.concatenate([parts.train, parts.source]), np.concatenate([parts.target, parts.test])
     encoder = TableEncoder().fit(
-        used.iloc[parts.source], used.iloc[parts.target], categorical=categorical, on_missing=table.on_missing
+        frame.iloc[ours], frame.iloc[theirs], categorical=table.categorical, on_missing=table.on_missing
     )
-    features = encoder.transform(used)
-    outcome, classes = _outcome(samples)
-    prediction = np.concatenate([sample.prediction for sample in samples])
-    given = prediction.shape[1] > 0 or table.score_column is not None
-    rows = Rows(features, outcome, prediction if given else None, parts.ratio)
+    used = np.unique(np.concatenate([ours, theirs]))
+    features = np.full((len(frame), len(encoder.names_)), np.nan)
+    features[used] = encoder.transform(frame.iloc[used])
+    given = samples[0].prediction.shape[1] > 0 or table.score_column is not None
+    outcome = [sample.outcome if sample.score is None else sample.score for sample in samples]
+    rows = Rows(
+        features,
+        _stacked(outcome, [len(sample) for sample in samples]),
+        _stacked([sample.prediction for sample in samples], [len(s) for s in samples]) if given else None,
+        parts.ratio,
+    )
     return ShiftData(
         name=name,
         feature_names=tuple(encoder.names_),
@@ -218,23 +255,21 @@ def _assemble(
         target=rows.take(parts.target).unlabeled(),
         test=rows.take(parts.test),
         train=None if given else rows.take(parts.train),
-        classes=classes,
+        classes=samples[0].classes,
     )
 
 
-def _outcome(samples: Sequence[tables.Sample]) -> tuple[Any, tuple[str, ...]]:
-    """Stack outcomes (or given scores); labels become class indices. A target file may have none: NaN."""
-    if all(sample.score is not None for sample in samples):
-        return np.concatenate([sample.score for sample in samples if sample.score is not None]), ()
-    known = next(sample.outcome for sample in samples if sample.outcome is not None)
-    if np.issubdtype(known.dtype, np.number):
-        filler: Any = -1 if samples[0].classes else np.nan
-        stacked = [np.full(len(s), filler) if s.outcome is None else s.outcome for s in samples]
-        return np.concatenate(stacked), samples[0].classes
-    labels = [np.full(len(s), None) if s.outcome is None else s.outcome for s in samples]
-    classes = sorted({str(label) for part in labels for label in part if label is not None})
-    index = {label: position for position, label in enumerate(classes)}
-    return np.array([index.get(str(label), -1) for part in labels for label in part]), tuple(classes)
+def _stacked(arrays: Sequence[Any], sizes: Sequence[int]) -> Any:
+    """Stack what the files have; rows of a file that lacks it (the target's) get NaN or -1, never used."""
+    first = next(array for array in arrays if array is not None)
+    missing = np.nan if first.dtype == np.float64 else -1
+    parts = [
+        np.full((size, *first.shape[1:]), missing)
+        if array is None or array.shape[1:] != first.shape[1:]
+        else array
+        for array, size in zip(arrays, sizes, strict=True)
+    ]
+    return np.concatenate(parts)
 
 
 def _names(frame: pd.DataFrame) -> list[str]:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from lrqr.config import Experiment
 
+    Job = Callable[[tuple[str, int]], tuple[tuple[str, int], list[Record]]]
+
 Task = tuple[str, int]
 
 _SPLITS = "splits.jsonl"
@@ -76,26 +78,35 @@ def run(
 
 
 class _Job:
-    """What a process does with a task; picklable, and on one BLAS thread so that sums are the same."""
+    """What a process does with a task; picklable."""
 
     def __init__(self, experiment: Experiment) -> None:
         self.experiment = experiment
 
     def __call__(self, task: Task) -> tuple[Task, list[Record]]:
+        return task, run_split(self.experiment, *task)
+
+
+class _SingleThreaded:
+    """A job on one BLAS thread, so that sums are the same for any number of processes; picklable."""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+
+    def __call__(self, task: Task) -> tuple[Task, list[Record]]:
         with threadpool_limits(1):
-            return task, run_split(self.experiment, *task)
+            return self.job(task)
 
 
-def parallel(
-    job: Callable[[Task], tuple[Task, list[Record]]], tasks: Sequence[Task], jobs: int
-) -> Iterator[tuple[Task, list[Record]]]:
+def parallel(job: Job, tasks: Sequence[Task], jobs: int) -> Iterator[tuple[Task, list[Record]]]:
     """Yield the results of ``tasks`` as they come; one job runs in this process."""
+    call = _SingleThreaded(job)
     if jobs == 1 or len(tasks) < 2:
-        yield from map(job, tasks)
+        yield from map(call, tasks)
         return
     from joblib import Parallel, delayed
 
-    yield from Parallel(n_jobs=jobs, return_as="generator_unordered")(delayed(job)(task) for task in tasks)
+    yield from Parallel(n_jobs=jobs, return_as="generator_unordered")(delayed(call)(task) for task in tasks)
 
 
 def tidy(done: dict[Task, list[Record]], tasks: Sequence[Task], labels: Sequence[str]) -> pd.DataFrame:

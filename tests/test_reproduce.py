@@ -1,0 +1,125 @@
+"""``lrqr reproduce``: every experiment's file, its outputs, and the paper's numbers on few splits."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from lrqr import config
+from lrqr.errors import DataError, UsageError
+from lrqr.experiment import reproduce, runner
+from lrqr.report import parse
+
+WANTED = ("communities", "corrupted-cifar", "lambda-ablation", "mmlu", "real-shifts", "rxrx1")
+
+
+def test_the_experiments_of_the_paper_are_there() -> None:
+    assert set(WANTED) <= set(reproduce.names())
+    assert [entry["name"] for entry in reproduce.catalog()] == list(reproduce.names())
+
+
+@pytest.mark.parametrize("name", WANTED)
+def test_a_dry_run_reads_no_data(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LRQR_DATA", str(tmp_path / "nowhere"))
+    plan = reproduce.dry_run(name, splits=3)
+    assert plan["splits"] == 3
+    assert plan["fits"] == 3 * len(plan["shifts"]) * len(plan["methods"])
+
+
+def test_unknown_names_are_corrected() -> None:
+    with pytest.raises(UsageError, match="did you mean 'communities'"):
+        reproduce.find("comunities")
+
+
+@pytest.mark.parametrize("name", WANTED)
+def test_every_expectation_has_a_reason_and_a_bound(name: str) -> None:
+    experiment = config.load(reproduce.find(name))
+    for claim in experiment.expect:
+        assert len(claim.reason) > 10
+        assert np.isfinite(claim.low) or np.isfinite(claim.high)
+
+
+def rxrx1_file(folder: Path) -> None:
+    """A file of the exported shape: 14 experiments of 40 images, 12 features, 6 classes."""
+    rng = np.random.default_rng(0)
+    group = np.repeat(np.arange(14), 40)
+    outcome = rng.integers(6, size=len(group))
+    features = rng.normal(size=(len(group), 12)) + 0.3 * rng.normal(size=(14, 12))[group]
+    logits = rng.normal(size=(len(group), 6)) + 2.0 * np.eye(6)[outcome]
+    arrays = {"features": features.astype(np.float32), "logits": logits.astype(np.float32)}
+    np.savez(folder / "rxrx1.npz", **arrays, outcome=outcome, group=group)
+
+
+def test_rxrx1_runs_end_to_end_on_a_small_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LRQR_DATA", str(tmp_path))
+    with pytest.raises(DataError, match="export_rxrx1"):
+        reproduce.reproduce("rxrx1", tmp_path, splits=1)
+    rxrx1_file(tmp_path)
+    outcome = reproduce.reproduce("rxrx1", tmp_path, splits=1)
+    assert len(set(outcome.runs["shift"])) == 14
+    assert sorted(path.name for path in outcome.files) == [
+        "checks.csv",
+        "figure.png",
+        "figure.svg",
+        "results.csv",
+        "results.json",
+        "summary.csv",
+    ]
+    assert all(path.stat().st_size > 0 for path in outcome.files)
+    table = pd.read_csv(tmp_path / "rxrx1" / "results.csv")
+    pd.testing.assert_frame_equal(
+        table[["shift", "split", "method", "coverage"]],
+        outcome.runs[["shift", "split", "method", "coverage"]],
+    )
+    split = table[table["method"] == "SCP"]
+    assert abs(split["coverage"].mean() - 0.9) < 0.06
+
+
+def test_the_results_feed_the_report(tmp_path: Path) -> None:
+    toml = tmp_path / "small.toml"
+    toml.write_text(
+        'title = "small"\nsplits = 2\n[data]\nkind = "synthetic"\nshifts = ["linear"]\n'
+        "options = { source_rows = 60, target_rows = 40, test_rows = 50 }\n"
+        '[[methods]]\nname = "lrqr"\nparameters = { ridge = 1.0, regularization = 0.1 }\n'
+        '[[methods]]\nname = "split"\n'
+        '[[expect]]\nmethod = "lrqr"\nlow = 0.99\nhigh = 1.0\nreason = "false on purpose, one split"\n'
+        '[[published]]\nmethod = "split"\ncoverage = 0.781\nsize = 2.6\n'
+    )
+    outcome = reproduce.reproduce(str(toml), tmp_path / "run")
+    loaded = json.loads((tmp_path / "run" / "small" / "results.json").read_text())
+    assert parse(loaded).panels[0].splits == 2
+    rows = {row["name"]: row for row in loaded["panels"][0]["methods"]}
+    assert rows["split"]["published_coverage"] == 0.781
+    assert "published_coverage" not in rows["lrqr"]
+    assert len(outcome.checks) == 1
+
+
+@pytest.mark.parametrize("name", ["communities", "mmlu", "corrupted-cifar", "real-shifts"])
+def test_each_experiment_runs_one_split_of_its_first_shift(name: str) -> None:
+    experiment = config.load(reproduce.find(name))
+    first = experiment.data.chosen()[0]
+    data = experiment.data.model_copy(update={"shifts": [first]})
+    runs = runner.run(experiment.model_copy(update={"data": data}), splits=1)
+    assert list(runs["method"]) == [method.label for method in experiment.expanded()]
+    assert runs["coverage"].between(0.2, 1.0).all()
+    assert np.isfinite(runs["size"]).all()
+
+
+@pytest.mark.reproduce
+@pytest.mark.parametrize("name", ["communities", "mmlu"])
+def test_recorded_expectations_hold_on_few_splits(name: str, tmp_path: Path) -> None:
+    outcome = reproduce.reproduce(name, tmp_path, splits=20, jobs=2)
+    assert len(outcome.checks) > 0
+    failed = outcome.checks[~outcome.checks["holds"]]
+    assert failed.empty, failed.to_string()
+
+
+def test_the_page_on_reproduction_names_every_experiment() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "reproduction.md").read_text()
+    for name in WANTED:
+        assert re.search(rf"`(make |lrqr reproduce )?{name}`", page), name
