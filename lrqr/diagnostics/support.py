@@ -1,0 +1,134 @@
+"""Which rows lie where the source has none."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from lrqr.arrays import BoolArray, FloatArray, as_matrix, row_dot
+
+LEVEL = 0.99  # a row is far when fewer than 1 in 100 source rows are as far from the other source rows
+_LARGEST_STATE = 100_000  # numbers kept as reference rows: 1,000 rows of 100 features
+_MOST_ROWS = 1_000
+_CHUNK = 4_096
+_ROUNDING = 1e-9  # distances tie on a grid of integers; a tie is inside, whatever the last bits say
+
+
+@dataclass(frozen=True)
+class Support:
+    """Where the source has rows; :meth:`outside` flags the rows that lie elsewhere.
+
+    A row is outside when one of these holds:
+
+    * its nearest source row, in features standardized by the source, is farther than ``radius``, the 99 %
+      conformal quantile of the same distance among the source rows themselves;
+    * it differs from the source in a feature that is constant there (a category never seen, say);
+    * it looks clearly more like a target row than any source row does: its score along ``direction``, that
+      of a linear domain classifier, is above ``ceiling``. In many dimensions distances hardly tell a
+      shift along one direction; this does.
+
+    Attributes
+    ----------
+    center, scale : (d,) arrays
+        Mean and spread of the source; 1 where it is constant.
+    constant : (d,) bool array
+        Features that do not vary in the source.
+    reference : (m, d) array
+        Distinct source rows, standardized; at most 1,000, fewer in many dimensions.
+    radius : float
+        In standardized units.
+    expected : float
+        Share of fresh source rows that are farther than ``radius``, on average.
+    direction : (d,) array or None
+        Coefficients on standardized features.
+    ceiling : float
+        Largest score of a source row along ``direction``, and a margin; unused without a direction.
+    """
+
+    center: FloatArray
+    scale: FloatArray
+    constant: BoolArray
+    reference: FloatArray
+    radius: float
+    expected: float
+    direction: FloatArray | None = None
+    ceiling: float = 0.0
+
+    @classmethod
+    def of(cls, X_source: Any, *, random_state: int = 0) -> Self:
+        """Learn from the source rows, shape (n, d), n >= 1; their order does not matter."""
+        rows = as_matrix(X_source, "X_source")
+        center, spread = rows.mean(axis=0), rows.std(axis=0)
+        constant = spread <= 1e-12 * np.abs(rows).max(axis=0)
+        scale = np.where(constant, 1.0, spread)
+        distinct = np.unique(rows, axis=0)  # copies would say that every other row is far
+        most = min(_MOST_ROWS, max(_LARGEST_STATE // max(rows.shape[1], 1), 100))
+        if len(distinct) > most:
+            chosen = np.random.default_rng(random_state).choice(len(distinct), most, replace=False)
+            distinct = distinct[np.sort(chosen)]
+        reference = np.where(constant, 0.0, (distinct - center) / scale)
+        count = len(reference)
+        own = np.sqrt(_nearest_squared(reference, reference, skip_self=True)) if count > 1 else np.zeros(1)
+        rank = min(math.ceil(LEVEL * (count + 1)), count)
+        radius = float(np.sort(own)[rank - 1])
+        return cls(center, scale, constant, reference, radius, 1.0 - rank / (count + 1))
+
+    def far(self, X: Any) -> BoolArray:
+        """Return which rows (n, d) are too far from the source: the first two rules."""
+        rows = as_matrix(X, "X", columns=len(self.center))
+        standardized = (rows - self.center) / self.scale
+        tolerance = _ROUNDING * (1.0 + np.abs(self.center))
+        novel = (np.abs(rows - self.center) > tolerance) & self.constant
+        squared = _nearest_squared(np.where(self.constant, 0.0, standardized), self.reference)
+        flags: BoolArray = novel.any(axis=1) | (squared > self.radius**2)
+        return flags
+
+    def outside(self, X: Any) -> BoolArray:
+        """Return which rows (n, d) lie where the source has none."""
+        flags = self.far(X)
+        if self.direction is not None:
+            rows = as_matrix(X, "X")
+            flags = flags | (row_dot((rows - self.center) / self.scale, self.direction) > self.ceiling)
+        return flags
+
+    def to_state(self) -> dict[str, Any]:
+        """Return plain numbers and arrays."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        """Rebuild from :meth:`to_state`; lists are as good as arrays."""
+        arrays = {
+            name: np.asarray(state[name], dtype=np.float64) for name in ("center", "scale", "reference")
+        }
+        direction = state["direction"]
+        return cls(
+            **arrays,
+            constant=np.asarray(state["constant"], dtype=bool),
+            radius=float(state["radius"]),
+            expected=float(state["expected"]),
+            direction=None if direction is None else np.asarray(direction, dtype=np.float64),
+            ceiling=float(state["ceiling"]),
+        )
+
+
+def _nearest_squared(rows: FloatArray, reference: FloatArray, *, skip_self: bool = False) -> FloatArray:
+    """Return the squared distance (n,) of each row to the nearest reference row.
+
+    Rounding is taken off, except with ``skip_self``, where ``rows`` are the reference rows themselves.
+    """
+    lengths = np.einsum("ij,ij->i", reference, reference)
+    nearest = np.empty(len(rows))
+    for start in range(0, len(rows), _CHUNK):
+        part = rows[start : start + _CHUNK]
+        own = np.einsum("ij,ij->i", part, part)
+        squared = own[:, None] + lengths - 2.0 * (part @ reference.T)
+        if skip_self:
+            squared[np.arange(len(part)), start + np.arange(len(part))] = np.inf
+        closest = squared.argmin(axis=1)
+        rounding = 0.0 if skip_self else _ROUNDING * (own + lengths[closest])
+        nearest[start : start + _CHUNK] = squared[np.arange(len(part)), closest] - rounding
+    return np.maximum(nearest, 0.0)
