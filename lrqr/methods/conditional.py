@@ -49,6 +49,8 @@ class Conditional(ThresholdEstimator):
     ----------
     coef_, intercept_ : (d,) array, float
         Quantile regression of the calibration scores, the "naive" threshold.
+    rounding_ : float
+        What is added to thresholds, 1e-12 of the largest score, so that ties count as covered.
     max_score_ : float
         Largest calibration score.
     """
@@ -85,6 +87,8 @@ class Conditional(ThresholdEstimator):
         _, sizes, directions = np.linalg.svd(design, full_matrices=False)
         self.span_ = directions[sizes > 1e-9 * sizes[0]].T
         self.design_, self.scores_ = design @ self.span_, scores
+        # thresholds interpolate scores: rounding must not put one a hair below the score it equals
+        self.rounding_ = 1e-12 * float(np.abs(scores).max())
         vertex = _Vertex(self.design_, scores, level)
         if not vertex.descend(np.zeros(self.design_.shape[1])):
             raise NotConverged("quantile regression of the scores is unbounded, which cannot be")
@@ -99,11 +103,12 @@ class Conditional(ThresholdEstimator):
         refuse_known(ratio, _REASON)
         rows = self._rows(X)
         if self.mode == "naive":
-            return row_dot(rows, self.coef_) + self.intercept_
+            return row_dot(rows, self.coef_) + (self.intercept_ + self.rounding_)
         design = self._design(rows)
         inside = np.einsum("ij,jk->ik", design, self.span_, optimize=False)
         start = _Vertex(self.design_, self.scores_, self.coverage, self.basis_)
-        return np.array([self._threshold(*pair, start) for pair in zip(design, inside, strict=True)])
+        thresholds = [self._threshold(*pair, start) for pair in zip(design, inside, strict=True)]
+        return np.array(thresholds, dtype=np.float64) + self.rounding_
 
     def _threshold(self, full: FloatArray, row: FloatArray, start: _Vertex) -> float:
         """Solve for the fit with mass ``tilt`` on the new row, and read the threshold off it.
