@@ -44,7 +44,7 @@ class Name(click.ParamType[str]):
         message = f"unknown {self.name} {value!r}{hint}; choose one of: {', '.join(self.choices)}"
         raise click.BadParameter(message, ctx, param)
 
-    def get_metavar(self, *_: Any) -> str | None:
+    def get_metavar(self, *_: Any, **__: Any) -> str | None:
         """Show the names where they are few."""
         return "[" + "|".join(self.choices) + "]" if len(self.choices) <= 3 else self.name.upper()
 

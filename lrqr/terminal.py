@@ -31,7 +31,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, title: str |
     from rich.table import Table
 
     on_terminal = sys.stdout.isatty()
-    laid_out = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    laid_out = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold cyan")
     texts = [[cell(value) for value in row] for row in rows]
     for index, name in enumerate(columns):
         numeric = bool(rows) and all(isinstance(row[index], int | float | None) for row in rows)
@@ -42,7 +42,8 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, title: str |
     width = None if on_terminal else _PLAIN_WIDTH
     console = Console(file=buffer, width=width, force_terminal=on_terminal, highlight=False, markup=False)
     console.print(laid_out)
-    return "\n".join(line.rstrip() for line in buffer.getvalue().rstrip().splitlines())
+    lines = [line.rstrip() for line in buffer.getvalue().rstrip().splitlines()]
+    return "\n".join(([title] if title else []) + [line for line in lines if line])
 
 
 def cell(value: Any) -> str:

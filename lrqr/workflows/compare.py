@@ -168,7 +168,10 @@ def results_of(runs: pd.DataFrame, choices: Choices, source: str) -> dict[str, A
     table = summary.summarize(runs.assign(shift=_NAME), reference)
     methods = summary.method_rows(table)
     for row in methods:
-        row["size_clipped"], row["size"] = row["size"], row.pop("size_allow")
+        row |= {"size_clipped": row["size"], "size_clipped_se": row["size_se"]}
+        row["size"] = row.pop("size_allow")
+        if row["size"] == np.inf:  # the spread of sizes that are infinite is not known
+            row["size_se"] = None
     splits = int(table["splits"].max())
     kept = ["method", "split", "coverage", "size"]
     return {

@@ -9,6 +9,7 @@ from lrqr import tables
 from lrqr.diagnostics import diagnose as compare_features
 from lrqr.diagnostics import schema_differences
 from lrqr.features import TableEncoder
+from lrqr.formats import open_table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -58,9 +59,13 @@ def diagnose(
         coverage=level,
         random_state=seed,
     )
+    differences = schema_differences(*frames)
+    names = [open_table(path).columns for path in (source, target)]
+    differences["only_source"] = [name for name in names[0] if name not in names[1]]
+    differences["only_target"] = [name for name in names[1] if name not in names[0]]
     return {
         **result.to_dict(pictures=True),
         "promise": result.promise,
         "nominal": level,
-        "columns": schema_differences(*frames),
+        "columns": differences,
     }

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _PROFILES = 3  # features whose effect on the threshold is drawn
 _BINS = 12
 _HISTOGRAM = 30
+_ROUNDING = 1e-9  # lengths of intervals from one threshold differ in their last bits
 
 
 def evaluate(
@@ -124,11 +125,18 @@ def _size(model: CalibratedModel, answer: Answer, sizes: FloatArray) -> dict[str
     finite = sizes[np.isfinite(sizes)]
     if not finite.size:
         return found
-    edges = (
-        np.arange(answer.region.shape[1] + 2) - 0.5 if sets else np.histogram_bin_edges(finite, _HISTOGRAM)
-    )
+    edges = np.arange(answer.region.shape[1] + 2) - 0.5 if sets else _edges(finite)
     counts = np.histogram(finite, edges)[0]
     return found | {"histogram": {"edges": edges.tolist(), "counts": counts.tolist()}}
+
+
+def _edges(values: FloatArray) -> FloatArray:
+    """Bins of a histogram; values that differ by rounding alone share one."""
+    low, high = float(values.min()), float(values.max())
+    if high - low <= _ROUNDING * max(abs(low), abs(high), 1e-300):
+        half = 0.5 * abs(high) or 0.5
+        return np.array([low - half, high + half])
+    return np.linspace(low, high, _HISTOGRAM + 1)
 
 
 def _details(
@@ -148,7 +156,7 @@ def _details(
         table = metrics.by_group(covered=inside, group=sample.group, nominal=nominal, sizes=sizes)
         groups = [{"name": str(row.pop("group")), **row} for row in table]
     by_size = []
-    for row in metrics.size_stratified(covered=inside, sizes=sizes, nominal=nominal):
+    for row in metrics.size_stratified(covered=inside, sizes=_rounded(sizes), nominal=nominal):
         low, high = row["smallest"], row["largest"]
         by_size.append({"name": f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}", **row})
     slab = metrics.worst_slab(X=answer.features, covered=inside, nominal=nominal)
@@ -163,6 +171,12 @@ def _details(
         "worst_slab": None if slab["value"] is None else _as_slab(slab),
         "interval_score": score,
     }
+
+
+def _rounded(sizes: FloatArray) -> FloatArray:
+    finite = np.abs(sizes[np.isfinite(sizes)])
+    unit = _ROUNDING * float(finite.max(initial=0.0))
+    return sizes if unit == 0.0 else np.where(np.isfinite(sizes), np.round(sizes / unit) * unit, sizes)
 
 
 def _as_slab(slab: dict[str, Any]) -> dict[str, Any]:

@@ -132,18 +132,20 @@ def calibrate(data: Samples, options: FitOptions, step: Callable[[str], None]) -
 
     step("comparing source and target")
     ratio = LikelihoodRatio(random_state=options.seed).fit(X, X_target)
+    weights = ratio.source_ if sample.weight is None else sample.weight
     diagnosis = diagnose(
         X, X_target, names=encoder.names_, coverage=options.coverage, random_state=options.seed, ratio=ratio
     )
     _warn_about_rows(len(scores), sample.weight, options)
 
     step(f"fitting {options.method} on {len(scores)} rows")
+    if X_source is not None:  # methods that weigh rows learn the ratio from all source rows
+        ratio = LikelihoodRatio(random_state=options.seed).fit(X_source, X_target)
     rows_of = _Rows(X, scores, X_target, X_source, ratio, sample.weight)
     threshold = _fit_threshold(options.method, options, rows_of)
     step("fitting the methods to compare with")
     companions = _fit_companions(options, rows_of)
     known = sample.weight if threshold.known_ratio_ else None
-    weights = ratio.source_ if sample.weight is None else sample.weight
     inside = scores <= threshold.predict(X, ratio=known)
     shift = diagnosis.to_dict(pictures=True) | {
         "promise": diagnosis.promise,

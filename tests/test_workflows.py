@@ -1,0 +1,444 @@
+"""From files to a model, to answers, to a judgement: what each command gives."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from commands import classes, files, lrqr, table, write
+
+import lrqr as package
+from lrqr import registry
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+USER_MODEL = ("--outcome", "y", "--prediction", "yhat")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("files")
+    files(path)
+    assert lrqr("fit", path / "source.csv", path / "target.csv", *USER_MODEL, "-o", path / "model").code == 0
+    return path
+
+
+def test_fit_says_what_it_came_to_and_what_is_next(folder: Path) -> None:
+    ran = lrqr("fit", folder / "source.csv", folder / "target.csv", *USER_MODEL, "-o", folder / "m1")
+    assert ran.code == 0
+    assert ran.out == ""
+    assert "lrqr: calibrated on 200 source rows for 200 target rows, 2 features, 90 % coverage" in ran.err
+    assert "shift: shift within reach" in ran.err
+    assert "converged" in ran.err
+    assert f"Next: lrqr predict {folder / 'm1'} NEW_ROWS" in ran.err
+
+
+def test_predict_gives_one_row_out_per_row_in(folder: Path) -> None:
+    ran = lrqr("predict", folder / "model", folder / "test.csv", "-o", folder / "p.csv")
+    assert ran.code == 0
+    assert f"Wrote 200 rows to {folder / 'p.csv'}" in ran.err
+    out, test = pd.read_csv(folder / "p.csv"), pd.read_csv(folder / "test.csv")
+    assert list(out.columns) == ["row", "threshold", "lower", "upper", "outside_support"]
+    assert list(out["row"]) == list(range(200))
+    np.testing.assert_allclose(out["upper"] - test["yhat"], out["threshold"], rtol=1e-12)
+    np.testing.assert_allclose(test["yhat"] - out["lower"], out["threshold"], rtol=1e-12)
+    share = lrqr("evaluate", folder / "model", folder / "test.csv", "--format", "json").json["coverage"][
+        "value"
+    ]
+    assert share == np.mean((out["lower"] <= test["y"]) & (test["y"] <= out["upper"]))
+
+
+def test_rows_one_by_one_in_batches_and_all_at_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    test = pd.read_csv(folder / "test.csv").head(7)
+    write(folder, seven=test)
+    whole = _predicted(folder, folder / "seven.csv", "whole")
+    monkeypatch.setattr("lrqr.workflows.predict._BATCH", 2)
+    assert _predicted(folder, folder / "seven.csv", "batches") == whole
+    alone = [whole.splitlines()[0]]
+    for k in range(7):
+        path = folder / f"row{k}.csv"
+        test.iloc[[k]].to_csv(path, index=False)
+        alone.append(f"{k}" + _predicted(folder, path, f"out{k}").splitlines()[1][1:])
+    assert "\n".join(alone) + "\n" == whole
+
+
+def _predicted(folder: Path, source: Path, name: str) -> str:
+    out = folder / f"{name}.csv"
+    assert lrqr("predict", folder / "model", source, "-o", out, "--force").code == 0
+    return out.read_text()
+
+
+def test_identifiers_are_kept(folder: Path) -> None:
+    frame = pd.read_csv(folder / "test.csv").assign(name=[f"id-{k}" for k in range(200)])
+    write(folder, named=frame)
+    assert (
+        lrqr("predict", folder / "model", folder / "named.csv", "-o", folder / "n.csv", "--id", "name").code
+        == 0
+    )
+    assert list(pd.read_csv(folder / "n.csv")["name"]) == list(frame["name"])
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".npz", ".csv.gz"])
+def test_the_suffix_says_the_kind_of_file(folder: Path, suffix: str) -> None:
+    out = folder / f"kind{suffix}"
+    assert lrqr("predict", folder / "model", folder / "test.csv", "-o", out).code == 0
+    assert (
+        lrqr("predict", folder / "model", folder / "test.csv", "-o", folder / "kind.csv", "--force").code == 0
+    )
+    want = pd.read_csv(folder / "kind.csv")
+    if suffix == ".parquet":
+        got: Any = pd.read_parquet(out)
+    elif suffix == ".npz":
+        with np.load(out) as arrays:
+            got = pd.DataFrame(dict(arrays))
+    else:
+        got = pd.read_csv(out)
+    for name in want:
+        np.testing.assert_array_equal(got[name], want[name])
+
+
+def test_evaluate_prints_the_contract(folder: Path) -> None:
+    found = lrqr("evaluate", folder / "model", folder / "test.csv", "--format", "json").json
+    assert found["n"] == 200
+    assert found["nominal"] == 0.9
+    assert set(found["coverage"]) == {"value", "low", "high", "verdict"}
+    assert {"mean", "median", "infinite", "empty", "full"} <= found["size"].keys()
+    assert found["groups"] == []
+    assert found["shift"]["verdict"] == "shift within reach"
+    assert found["model"]["method"] == "lrqr"
+    assert [row["name"] for row in found["methods"]] == ["lrqr", "split", "weighted"]
+    assert found["methods"][0]["coverage"] == found["coverage"]["value"]
+    assert all(0.5 < row["coverage"] <= 1.0 for row in found["methods"])
+
+
+def test_evaluate_by_group(folder: Path) -> None:
+    frame = pd.read_csv(folder / "test.csv")
+    write(folder, grouped=frame.assign(sex=np.where(np.arange(200) < 190, "f", "m")))
+    found = lrqr(
+        "evaluate", folder / "model", folder / "grouped.csv", "--group", "sex", "--format", "json"
+    ).json
+    assert [(row["name"], row["n"], row["small"]) for row in found["groups"]] == [
+        ("f", 190, False),
+        ("m", 10, True),
+    ]
+    text = lrqr("evaluate", folder / "model", folder / "grouped.csv", "--group", "sex").out
+    assert "by sex" in text
+    assert "(few rows)" in text
+
+
+def test_evaluate_without_labels_never_says_coverage(folder: Path) -> None:
+    frame = pd.read_csv(folder / "test.csv").drop(columns="y")
+    write(folder, unlabeled=frame)
+    found = lrqr("evaluate", folder / "model", folder / "unlabeled.csv", "--format", "json").json
+    assert found["coverage"] is None
+    assert 0.8 < found["weighted_coverage"]["value"] <= 1.0
+    assert 0.0 < found["weighted_coverage"]["se"] < 0.1
+    text = lrqr("evaluate", folder / "model", folder / "unlabeled.csv").out
+    assert "coverage                  not known: the file has no outcomes" in text
+    assert "weighted source coverage" in text
+
+
+def test_fail_under(folder: Path) -> None:
+    arguments = ("evaluate", folder / "model", folder / "test.csv", "--fail-under")
+    assert lrqr(*arguments, "0.5").code == 0
+    ran = lrqr(*arguments, "0.999")
+    assert ran.code == 3
+    assert "on 200 rows is below --fail-under 0.999 (95 % interval" in ran.err
+    assert "promised coverage" in ran.out
+    unlabeled = folder / "u.csv"
+    pd.read_csv(folder / "test.csv").drop(columns="y").to_csv(unlabeled, index=False)
+    ran = lrqr("evaluate", folder / "model", unlabeled, "--fail-under", "0.5")
+    assert ran.code == 3
+    assert "the file has no outcomes, so its coverage is not known" in ran.err
+
+
+def test_evaluate_writes_a_report(folder: Path) -> None:
+    ran = lrqr("evaluate", folder / "model", folder / "test.csv", "--report", folder / "r.html")
+    assert ran.code == 0
+    assert (folder / "r.html").read_text().startswith("<!DOCTYPE html>")
+    assert json.loads((folder / "r.json").read_text())["n"] == 200
+    again = lrqr("evaluate", folder / "model", folder / "test.csv", "--report", folder / "r.html")
+    assert again.code == 2
+    assert "exists already; pass --force" in again.err
+
+
+def test_inspect_a_model_and_a_table(folder: Path) -> None:
+    found = lrqr("inspect", folder / "model", "--format", "json").json
+    assert found["kind"] == "model"
+    assert found["features"] == ["a", "b"]
+    assert found["roles"]["outcome"] == "y"
+    assert set(found["coefficients"]) == {"(constant)", "a", "b"}
+    assert found["fit"]["gap"] < 1e-4
+    assert found["provenance"]["inputs"]["source"]["name"] == "source.csv"
+    assert len(found["fit"]["selection"]) > 1
+    text = lrqr("inspect", folder / "model").out
+    assert "threshold, largest coefficients" in text
+    found = lrqr("inspect", folder / "target.csv", "--format", "json").json
+    assert [(c["name"], c["kind"], c["missing"]) for c in found["columns"]] == [
+        ("a", "numeric", 0),
+        ("b", "numeric", 0),
+    ]
+    assert "200 rows, 2 columns" in lrqr("inspect", folder / "target.csv").out
+
+
+def test_load_in_python_gives_the_same(folder: Path) -> None:
+    model = package.load(folder / "model")
+    frame = pd.read_csv(folder / "test.csv")
+    out = folder / "python.csv"
+    assert lrqr("predict", folder / "model", folder / "test.csv", "-o", out).code == 0
+    want = pd.read_csv(out)
+    bounds = model.predict_interval(frame)
+    assert np.array_equal(bounds, want[["lower", "upper"]])
+    assert np.array_equal(model.predict_threshold(pl.from_pandas(frame)), want["threshold"])
+    assert model.predict_interval(frame.head(1)).shape == (1, 2)
+    assert "method='lrqr'" in repr(model)
+    with pytest.raises(package.errors.UsageError, match="gives intervals: use predict_interval"):
+        model.predict_set(frame)
+
+
+def test_saved_and_loaded_again_is_the_same_bytes(folder: Path) -> None:
+    package.load(folder / "model").save(folder / "again")
+    for path in (folder / "model").iterdir():
+        assert path.read_bytes() == (folder / "again" / path.name).read_bytes()
+
+
+@pytest.mark.parametrize("method", registry.names("methods"))
+def test_every_method_goes_all_the_way(folder: Path, tmp_path: Path, method: str) -> None:
+    model = tmp_path / "model"
+    fitted = lrqr(
+        "fit", folder / "source.csv", folder / "target.csv", *USER_MODEL, "-o", model, "--method", method
+    )
+    assert fitted.code == 0, fitted.err
+    assert (
+        lrqr("predict", model, folder / "test.csv", "-o", tmp_path / "p.csv", "--infinite", "clip").code == 0
+    )
+    found = lrqr("evaluate", model, folder / "test.csv", "--format", "json").json
+    assert found["coverage"]["value"] > 0.7
+    assert lrqr("inspect", model).code == 0
+
+
+@pytest.mark.parametrize("score", ["lac", "aps", "raps"])
+def test_classification(tmp_path: Path, score: str) -> None:
+    paths = write(
+        tmp_path,
+        source=classes(300, seed=1),
+        target=classes(200, 0.5, seed=2)[["a", "b"]],
+        test=classes(300, 0.5, seed=3),
+    )
+    model = tmp_path / "model"
+    options = ("--outcome", "y", "--probability", "p_*", "--score", score)
+    assert lrqr("fit", paths["source"], paths["target"], *options, "-o", model).code == 0
+    assert lrqr("predict", model, paths["test"], "-o", tmp_path / "p.csv").code == 0
+    out, test = pd.read_csv(tmp_path / "p.csv"), pd.read_csv(paths["test"])
+    members = ["in_red", "in_green", "in_blue"]
+    assert list(out.columns) == ["row", "threshold", *members, "size", "outside_support"]
+    assert (out["size"] == out[members].sum(axis=1)).all()
+    inside = np.array([out[f"in_{label}"][k] for k, label in enumerate(test["y"])])
+    found = lrqr("evaluate", model, paths["test"], "--format", "json").json
+    assert found["task"] == "classification"
+    assert found["coverage"]["value"] == inside.mean()
+    assert found["size"]["mean"] == out["size"].mean()
+    assert package.load(model).predict_set(test).shape == (300, 3)
+    assert package.load(model).classes == ("red", "green", "blue")
+
+
+@pytest.mark.parametrize(
+    ("base", "make", "score"),
+    [
+        ("ridge", table, "absolute"),
+        ("hist-gradient-boosting", table, "absolute"),
+        ("logistic", classes, "lac"),
+        ("hist-gradient-boosting", classes, "lac"),
+    ],
+)
+def test_base_learners(tmp_path: Path, base: str, make: Any, score: str) -> None:
+    columns = ["a", "b"]
+    paths = write(
+        tmp_path,
+        source=make(200, seed=1)[[*columns, "y"]],
+        target=make(100, 0.3, seed=2)[columns],
+        test=make(100, 0.3, seed=3)[[*columns, "y"]],
+    )
+    model = tmp_path / "model"
+    ran = lrqr("fit", paths["source"], paths["target"], "--outcome", "y", "--base", base, "-o", model)
+    assert ran.code == 0, ran.err
+    assert f"source rows (base learner {base}, fitted on the other half) for 100 target rows" in ran.err
+    assert (model / "base.skops").exists()
+    found = lrqr("evaluate", model, paths["test"], "--format", "json").json
+    assert found["model"]["score"] == score
+    assert found["coverage"]["value"] > 0.7
+    assert lrqr("predict", model, paths["target"], "-o", tmp_path / "p.csv").code == 0
+    assert len(pd.read_csv(tmp_path / "p.csv")) == 100
+
+
+def test_a_score_of_the_users_own(tmp_path: Path) -> None:
+    frames = {
+        name: table(200, shift, seed) for seed, (name, shift) in enumerate([("source", 0.0), ("test", 0.5)])
+    }
+    for frame in frames.values():
+        frame["s"] = (frame.pop("y") - frame.pop("yhat")).abs()
+    paths = write(tmp_path, **frames, target=table(200, 0.5, 7)[["a", "b"]])
+    model = tmp_path / "model"
+    assert lrqr("fit", paths["source"], paths["target"], "--score-column", "s", "-o", model).code == 0
+    assert lrqr("predict", model, paths["target"], "-o", tmp_path / "p.csv").code == 0
+    assert list(pd.read_csv(tmp_path / "p.csv").columns) == ["row", "threshold", "outside_support"]
+    found = lrqr("evaluate", model, paths["test"], "--format", "json").json
+    thresholds = package.load(model).predict_threshold(frames["test"])
+    assert found["coverage"]["value"] == np.mean(frames["test"]["s"] <= thresholds)
+    assert found["size"]["of"] == "threshold"
+    assert found["size"]["median"] == np.median(thresholds)
+
+
+def test_cqr_takes_two_columns(tmp_path: Path) -> None:
+    def make(n: int, shift: float, seed: int) -> pd.DataFrame:
+        frame = table(n, shift, seed)
+        return frame.assign(lo=frame["yhat"] - 1.0, hi=frame["yhat"] + 1.0).drop(columns="yhat")
+
+    paths = write(
+        tmp_path, source=make(200, 0.0, 1), target=make(200, 0.5, 2)[["a", "b"]], test=make(200, 0.5, 3)
+    )
+    model = tmp_path / "model"
+    options = ("--outcome", "y", "--prediction", "lo,hi", "--score", "cqr")
+    assert lrqr("fit", paths["source"], paths["target"], *options, "-o", model).code == 0
+    assert lrqr("evaluate", model, paths["test"], "--format", "json").json["coverage"]["value"] > 0.75
+    one = lrqr(
+        "fit",
+        paths["source"],
+        paths["target"],
+        "--outcome",
+        "y",
+        "--prediction",
+        "lo",
+        "--score",
+        "cqr",
+        "-o",
+        "x",
+    )
+    assert one.code == 2
+    assert "score 'cqr' needs 2 prediction column(s) (lower, upper), got 1: lo" in one.err
+
+
+def test_more_unlabeled_source_rows_count(folder: Path, tmp_path: Path) -> None:
+    more = write(tmp_path, more=table(400, seed=9)[["a", "b"]])["more"]
+    plain = (
+        "fit",
+        folder / "source.csv",
+        folder / "target.csv",
+        *USER_MODEL,
+        "--ridge",
+        "1",
+        "--regularization",
+        "1",
+    )
+    assert lrqr(*plain, "-o", tmp_path / "one").code == 0
+    assert lrqr(*plain, "--unlabeled-source", more, "-o", tmp_path / "two").code == 0
+    one, two = (package.load(tmp_path / name) for name in ("one", "two"))
+    frame = pd.read_csv(folder / "test.csv")
+    assert not np.array_equal(one.predict_threshold(frame), two.predict_threshold(frame))
+    assert two.details["provenance"]["inputs"].keys() == {"source", "target", "unlabeled_source"}
+
+
+def test_compare_puts_methods_side_by_side(folder: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    arguments = ("compare", folder / "source.csv", folder / "target.csv", folder / "test.csv", *USER_MODEL)
+    chosen = ("--method", "lrqr", "--method", "split", "--method", "weighted", "--splits", "3")
+    ran = lrqr(*arguments, *chosen, "-o", run, "--format", "json")
+    assert ran.code == 0, ran.err
+    found = ran.json
+    assert (found["nominal"], found["splits"]) == (0.9, 3)
+    assert [row["name"] for row in found["methods"]] == ["lrqr", "split", "weighted"]
+    for row in found["methods"]:
+        assert {"coverage", "coverage_se", "size", "size_se", "infinite", "seconds"} <= row.keys()
+    assert found["methods"][0]["coverage_difference"] == 0.0
+    runs = pd.read_csv(run / "results.csv")
+    assert len(runs) == 9
+    np.testing.assert_allclose(
+        runs.groupby("method")["coverage"].mean()["split"], found["methods"][1]["coverage"]
+    )
+    assert "Δ coverage" in lrqr(*arguments, *chosen).out
+    again = lrqr(*arguments, *chosen, "-o", run)
+    assert again.code == 2
+    assert "exist already; pass --force" in again.err
+    page = lrqr("report", run, "-o", tmp_path / "run.html")
+    assert page.code == 0, page.err
+    assert "weighted" in (tmp_path / "run.html").read_text()
+
+
+def test_compare_of_one_split_is_a_fit_and_an_evaluation(folder: Path) -> None:
+    arguments = ("compare", folder / "source.csv", folder / "target.csv", folder / "test.csv", *USER_MODEL)
+    found = lrqr(*arguments, "--method", "split", "--splits", "1", "--format", "json").json["methods"][0]
+    alone = lrqr("evaluate", folder / "model", folder / "test.csv", "--format", "json").json["methods"][1]
+    assert found["coverage"] == alone["coverage"]
+    np.testing.assert_allclose(found["size"], alone["size"], rtol=1e-9)
+
+
+def test_compare_in_python_takes_frames(folder: Path) -> None:
+    frames = [pd.read_csv(folder / f"{name}.csv") for name in ("source", "target", "test")]
+    options: dict[str, Any] = {"splits": 2, "outcome": "y", "prediction": ("yhat",)}
+    runs = package.compare(*frames, ["split", "lrqr"], **options)
+    assert list(runs["method"]) == ["split", "lrqr", "split", "lrqr"]
+    from_paths = package.compare(
+        *(folder / f"{n}.csv" for n in ("source", "target", "test")), ["split", "lrqr"], **options
+    )
+    columns = ["split", "method", "coverage", "size"]
+    pd.testing.assert_frame_equal(runs[columns], from_paths[columns])
+    mixed = [frames[0], folder / "target.csv", frames[2]]
+    with pytest.raises(package.errors.UsageError, match="not some of each"):
+        package.compare(*mixed, ["split"], **options)
+    based = package.compare(*frames, ["split"], base="ridge", splits=1, outcome="y", exclude=("yhat",))
+    assert 0.5 < based["coverage"][0] <= 1.0
+
+
+def test_compare_with_classes_of_a_base_learner() -> None:
+    frames = [classes(200, 0.0, 1), classes(100, 0.5, 2), classes(100, 0.5, 3)]
+    frames = [frame[["a", "b", "y"]] for frame in frames]
+    runs = package.compare(*frames, ["split", "lrqr"], base="logistic", splits=2, outcome="y")
+    assert runs["coverage"].between(0.7, 1.0).all()
+    assert runs["size"].between(1.0, 3.0).all()
+
+
+def test_diagnose_prints_the_contract(folder: Path, tmp_path: Path) -> None:
+    ran = lrqr(
+        "diagnose", folder / "source.csv", folder / "target.csv", "--exclude", "y,yhat", "--format", "json"
+    )
+    assert ran.code == 0, ran.err
+    keys = (
+        "n_source n_target auc auc_low auc_high effective_size largest_weight outside_support negative_mass"
+    )
+    assert set(keys.split()) <= ran.json.keys()
+    assert ran.json["verdict"] == "shift within reach"
+    assert ran.json["features"][0]["name"] == "a"
+    text = lrqr("diagnose", folder / "source.csv", folder / "target.csv").out
+    assert "columns only in the source" in text
+    with_model = lrqr("diagnose", folder / "source.csv", folder / "test.csv", "--model", folder / "model")
+    assert with_model.code == 0
+    ran = lrqr("diagnose", folder / "source.csv", folder / "target.csv", "--report", tmp_path / "d.html")
+    assert ran.code == 0, ran.err
+    assert (tmp_path / "d.html").exists()
+
+
+def test_datasets_and_experiments_are_listed() -> None:
+    assert "communities" in lrqr("datasets", "list").out
+    assert lrqr("datasets", "show", "communities", "--format", "json").json["license"] == "CC BY 4.0"
+    shown = lrqr("datasets", "show", "comunities")
+    assert shown.code == 2
+    assert "did you mean 'communities'" in shown.err
+    assert "communities" in lrqr("reproduce", "--list").out
+    plan = lrqr("reproduce", "communities", "--dry-run", "--splits", "2", "--format", "json").json[
+        "experiments"
+    ][0]
+    assert plan["splits"] == 2
+    assert lrqr("reproduce", "comunities", "--dry-run").code == 2
+
+
+def test_verification_of_data_sets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert lrqr("datasets", "verify", "communities").code == 0
+    monkeypatch.setenv("LRQR_DATA", str(tmp_path))
+    ran = lrqr("datasets", "verify", "communities")
+    assert ran.code == 3
+    assert "data sets are not as recorded: communities" in ran.err
