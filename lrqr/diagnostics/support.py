@@ -33,7 +33,8 @@ class Support:
     Attributes
     ----------
     center, scale : (d,) arrays
-        Mean and spread of the source; 1 where it is constant.
+        Median and interquartile range of the source (mean absolute deviation where that is 0, 1 where the
+        source is constant).
     constant : (d,) bool array
         Features that do not vary in the source.
     reference : (m, d) array
@@ -61,8 +62,10 @@ class Support:
     def of(cls, X_source: Any, *, random_state: int = 0) -> Self:
         """Learn from the source rows, shape (n, d), n >= 1; their order does not matter."""
         rows = as_matrix(X_source, "X_source")
-        center, spread = rows.mean(axis=0), rows.std(axis=0)
-        constant = spread <= 1e-12 * np.abs(rows).max(axis=0)
+        low, center, high = np.quantile(rows, [0.25, 0.5, 0.75], axis=0)
+        constant = np.ptp(rows, axis=0) <= 1e-12 * np.abs(rows).max(axis=0)
+        # Not the standard deviation: an outlier enlarges that, and so seems nearer than a fresh one would.
+        spread = np.where(high > low, high - low, np.abs(rows - center).mean(axis=0))
         scale = np.where(constant, 1.0, spread)
         distinct = np.unique(rows, axis=0)  # copies would say that every other row is far
         most = min(_MOST_ROWS, max(_LARGEST_STATE // max(rows.shape[1], 1), 100))
