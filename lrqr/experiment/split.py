@@ -163,10 +163,11 @@ def evaluate(
                 thresholds = model.predict(
                     data.test.features, ratio=_true_ratio(data.test, data.name) if known else None
                 )
+                seconds = time.perf_counter() - start
+                outcome = _judge(module, data, test_scores, thresholds, model.largest_score_)
             except LrqrError as error:
                 raise type(error)(f"method {method.label}: {error}") from error
-        seconds = time.perf_counter() - start + (waited if used is shared and used is not None else 0.0)
-        outcome = _judge(module, data, test_scores, thresholds, model.largest_score_)
+        seconds += waited if used is shared and used is not None else 0.0
         fitted = _fitted(model.estimator_)
         text = str(caught[0].message) if caught else ""
         records.append(
