@@ -114,8 +114,8 @@ def test_conditional_shares_equal_scikit_learn(n: int, d: int) -> None:
         below = (y <= theta).astype(float)
         own, among = model.probabilities(below)
         reference = LogisticRegression(C=1.0, tol=1e-10, max_iter=5000).fit(Z[fold != 1], below[fold != 1])
-        assert own == pytest.approx(expit(reference.decision_function(Z[fold == 1])), abs=2e-4)
-        assert among == pytest.approx(expit(reference.decision_function(T)), abs=2e-4)
+        assert own == pytest.approx(expit(reference.decision_function(Z[fold == 1])), abs=2e-3)
+        assert among == pytest.approx(expit(reference.decision_function(T)), abs=2e-3)
     assert model.probabilities(np.ones(n))[1].tolist() == [1.0] * 20
     assert model.probabilities(np.zeros(n))[0].tolist() == [0.0] * len(own)
 
@@ -155,7 +155,7 @@ def test_in_sample_variant_has_one_model() -> None:
     Z, T = ((rows - together.mean(0)) / together.std(0) for rows in (x, target))
     for theta, value in zip(candidates, curve, strict=True):
         model = LogisticRegression(tol=1e-10, max_iter=5000).fit(Z, y <= theta)
-        assert value == pytest.approx(model.predict_proba(T)[:, 1].mean(), abs=2e-4)
+        assert value == pytest.approx(model.predict_proba(T)[:, 1].mean(), abs=2e-3)
     other = list(DoublyRobust(cross_fit=5)._curve(x, y, np.ones(100), target, candidates))
     assert not np.isclose(other, curve, atol=1e-4).any()
 

@@ -190,7 +190,7 @@ class _FoldModel:
         self._descend(labels)
         return expit(self._own @ self._coef), expit(self._target @ self._coef)
 
-    def _descend(self, labels: FloatArray, tolerance: float = 1e-5, limit: int = 200) -> None:
+    def _descend(self, labels: FloatArray, tolerance: float = 1e-4, limit: int = 200) -> None:
         """Minimize Σ log(1+exp(η)) - label·η + ‖coef‖²/2 (C = 1, constant free) by guarded Newton steps."""
         value, gradient, odds = self._loss(self._coef, labels)
         stale, before = self._factor is not None, math.inf
