@@ -12,6 +12,7 @@ from scipy.optimize import linprog
 
 from lrqr.errors import LrqrWarning, UsageError
 from lrqr.methods.conditional import Conditional, _uniform, _Vertex
+from lrqr.methods.lrqr import LRQR
 from lrqr.methods.split import SplitConformal
 
 pytestmark = pytest.mark.filterwarnings("ignore::lrqr.errors.LrqrWarning")
@@ -116,6 +117,16 @@ def test_naive_minimizes_the_pinball_loss() -> None:
     best = cp.Problem(cp.Minimize(cp.sum(cp.maximum(0.9 * over, -0.1 * over)))).solve(solver=cp.CLARABEL)
     model = Conditional(mode="naive").fit(X, y)
     assert _pinball(y, model.predict(X), 0.9) == pytest.approx(best, rel=1e-6)
+
+
+def test_naive_is_lrqr_without_regularization() -> None:
+    """LR-QR at λ = 0 (appendix B of arXiv:2502.13030): the same loss, whatever the coefficients."""
+    rng = np.random.default_rng(6)
+    X, y, target = rng.normal(size=(150, 5)), rng.exponential(size=150), 0.5 + rng.normal(size=(80, 5))
+    lrqr = LRQR(regularization=0.0, ridge=0.0).fit(X, y, X_target=target)
+    naive = Conditional(mode="naive").fit(X, y)
+    best = _pinball(y, naive.predict(X), 0.9)
+    assert best * (1 - 1e-9) <= _pinball(y, lrqr.predict(X), 0.9) <= best * (1 + 2e-6)
 
 
 @pytest.mark.parametrize("mode", ["imputed", "randomized"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -61,6 +62,13 @@ def test_has_the_interface(name: str) -> None:
     assert [p for p in fit if p != "self"] == ["X", "y", "X_target", "X_source", "ratio"]
     assert all(fit[p].kind is inspect.Parameter.KEYWORD_ONLY for p in ("X_target", "X_source", "ratio"))
     assert "ratio" in inspect.signature(_class(name).predict).parameters
+
+
+def test_is_documented(name: str) -> None:
+    text = (Path(__file__).parents[1] / "docs" / "methods.md").read_text()
+    assert f"| `{name}` |" in text
+    paragraph = text.split(f"\n## {name}\n")[1].split("\n## ")[0]
+    assert all(word in paragraph for word in ("*Assumes*", "*Guarantees*", "*Fails*", "*Costs*"))
 
 
 def test_thresholds_have_one_axis_and_no_nan(name: str) -> None:
