@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -129,9 +130,24 @@ def test_an_error_says_where_it_happened() -> None:
         runner.run(config.parse(text))
 
 
-def test_a_base_learner_needs_training_rows() -> None:
+def test_a_base_learner_is_for_data_without_predictions(runs: pd.DataFrame) -> None:
+    same(runner.run(config.parse(SMALL.replace("seed = 7", 'seed = 7\nbase = "ridge"'))), runs)
+    bare = replace(synthetic.split("none", seed=0), train=None)
     with pytest.raises(UsageError, match="needs training rows"):
-        runner.run(config.parse(SMALL.replace("seed = 7", 'seed = 7\nbase = "ridge"')))
+        split.predict_with_base(bare, "ridge", 0)
+    text = SMALL.replace('"synthetic"', '"communities"').replace('["linear", "none"]', '["racepctblack"]')
+    text = text.replace("options = { d = 2, source_rows = 80, target_rows = 60, test_rows = 70 }", "")
+    with pytest.raises(UsageError, match="brings no predictions: name a base learner"):
+        runner.run(config.parse(text), splits=1)
+
+
+def test_the_score_may_follow_the_outcome() -> None:
+    assert split.run_split(config.parse(SMALL.replace("seed = 7", 'seed = 7\nscore = "auto"')), "none", 0)
+    text = SMALL.replace('"synthetic"', '"mmlu"').replace('["linear", "none"]', '["school-to-college"]')
+    text = text.replace("d = 2, source_rows = 80, target_rows = 60, test_rows = 70", "components = 2")
+    text = text.replace("seed = 7", 'seed = 7\nscore = "auto"').replace('ratio = "true"', "")
+    sizes = [record["size"] for record in split.run_split(config.parse(text), "school-to-college", 0)]
+    assert all(1 <= size <= 4 for size in sizes)
 
 
 def test_true_ratio_must_be_known() -> None:

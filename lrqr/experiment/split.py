@@ -65,12 +65,12 @@ def run_split(experiment: Experiment, shift: str, split: int) -> list[Record]:
         data = draw(experiment, shift, seed)
         base = next((table.base for table in experiment.data.tables if table.name == shift), None)
         base = base or experiment.base
-        if base is not None:
+        if base is not None and data.source.prediction is None:
             data = predict_with_base(data, base, seed)
         records = evaluate(
             data,
             experiment.expanded(),
-            score=experiment.score,
+            score=_score_of(experiment.score, data),
             coverage=experiment.coverage,
             ratio=experiment.ratio,
             seed=seed,
@@ -78,6 +78,12 @@ def run_split(experiment: Experiment, shift: str, split: int) -> list[Record]:
     except LrqrError as error:
         raise type(error)(f"{shift}, split {split}: {error}") from error
     return [record | {"split": split} for record in records]
+
+
+def _score_of(score: str, data: ShiftData) -> str:
+    if score != "auto":
+        return score
+    return "lac" if data.classes else "absolute"
 
 
 def draw(experiment: Experiment, shift: str, seed: int) -> ShiftData:

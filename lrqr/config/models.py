@@ -1,24 +1,18 @@
-"""An experiment as a file: TOML to validated models, every mistake reported at once.
-
-The format is documented in docs/reproduction.md; ``configs/*.toml`` are the examples.
-"""
+"""What an experiment file may say: the models of its parts."""
 
 from __future__ import annotations
 
 import inspect
 import itertools
-import tomllib
-import typing
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from lrqr import registry
-from lrqr.errors import LrqrError, UsageError
+from lrqr.errors import LrqrError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
 Fraction = Annotated[float, Field(gt=0.0, lt=1.0)]
 Count = Annotated[int, Field(ge=1)]
@@ -230,7 +224,11 @@ class Figure(_Strict):
 
 
 class Experiment(_Strict):
-    """Everything that ``lrqr reproduce`` needs to run methods × shifts × splits."""
+    """Everything that ``lrqr reproduce`` needs to run methods × shifts × splits.
+
+    ``score = "auto"`` is lac for classes and absolute for numbers; ``base`` is fitted where the data bring no
+    predictions.
+    """
 
     title: str
     paper: str = ""
@@ -249,7 +247,8 @@ class Experiment(_Strict):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        _plugin("scores", self.score)
+        if self.score != "auto":
+            _plugin("scores", self.score)
         labels = [method.label for method in self.expanded()]
         if len(set(labels)) < len(labels):
             raise ValueError(f"two methods have the same label: {', '.join(labels)}; set label")
@@ -267,42 +266,6 @@ class Experiment(_Strict):
         return [entry for method in self.methods for entry in method.expand()]
 
 
-def parse(text: str, *, origin: str = "the configuration") -> Experiment:
-    """Read an experiment from TOML text.
-
-    Raises
-    ------
-    UsageError
-        One message with everything that is wrong in ``origin``: the place, the value, what to do.
-    """
-    try:
-        raw = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"{origin} is not TOML: {error}") from error
-    try:
-        return Experiment.model_validate(raw)
-    except ValidationError as error:
-        problems = [_explain(item) for item in error.errors(include_url=False)]
-        raise UsageError(f"{origin}: {len(problems)} problem(s)\n  " + "\n  ".join(problems)) from error
-
-
-def load(path: str | Path) -> Experiment:
-    """Read an experiment from a TOML file; see :func:`parse`."""
-    file = Path(path)
-    if not file.is_file():
-        raise UsageError(f"there is no experiment file {file}")
-    experiment = parse(file.read_text(encoding="utf-8"), origin=str(file))
-    tables = [_anchored(table, file.parent) for table in experiment.data.tables]
-    return experiment.model_copy(update={"data": experiment.data.model_copy(update={"tables": tables})})
-
-
-def _anchored(table: Table, folder: Path) -> Table:
-    """Make those paths of a table absolute that exist beside the TOML file; others are in the data folder."""
-    paths = {name: getattr(table, name) for name in ("path", "source", "target", "test")}
-    beside = {name: folder / path for name, path in paths.items() if path and (folder / path).exists()}
-    return table.model_copy(update={name: str(path.resolve()) for name, path in beside.items()})
-
-
 def _plugin(package: str, name: str) -> Any:
     """Load a plug-in; its UsageError becomes the ValueError that pydantic collects."""
     try:
@@ -317,33 +280,3 @@ def _require_known(given: Iterable[str], known: Iterable[str], what: str) -> Non
     wrong = [f"{name!r}{registry.suggest(name, known)}" for name in given if name not in known]
     if wrong:
         raise ValueError(f"unknown {what} {'; '.join(wrong)} (known: {', '.join(known) or 'none'})")
-
-
-def _explain(item: Any) -> str:
-    place = ".".join(str(part) for part in item["loc"]) or "the file"
-    if item["type"] == "extra_forbidden":
-        fields = list(_model_at(item["loc"][:-1]).model_fields)
-        hint = registry.suggest(str(item["loc"][-1]), fields)
-        return f"{place}: unknown key{hint} (known: {', '.join(fields)})"
-    if item["type"] == "missing":
-        return f"{place}: missing"
-    message = str(item["msg"]).removeprefix("Value error, ")
-    value = item["input"]
-    shown = "" if isinstance(value, dict | list | BaseModel) else f" (got {value!r})"
-    return f"{place}: {message}{shown}"
-
-
-def _model_at(location: Iterable[Any]) -> type[BaseModel]:
-    """Return the model to which a location of a validation error belongs."""
-    model: type[BaseModel] = Experiment
-    for part in location:
-        if isinstance(part, str) and part in model.model_fields:
-            model = _inner_model(model.model_fields[part].annotation) or model
-    return model
-
-
-def _inner_model(annotation: Any) -> type[BaseModel] | None:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    found: Callable[[Any], type[BaseModel] | None] = _inner_model
-    return next((model for model in map(found, typing.get_args(annotation)) if model), None)
