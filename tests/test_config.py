@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -170,3 +171,31 @@ def test_tables_beside_the_file_are_found_from_anywhere(tmp_path: Path) -> None:
 def test_a_missing_file_is_named() -> None:
     with pytest.raises(UsageError, match="there is no experiment file"):
         config.load("nowhere.toml")
+
+
+def models() -> list[type]:
+    return [
+        config.Experiment,
+        config.Data,
+        config.Table,
+        config.Shift,
+        config.Ratio,
+        config.Method,
+        config.Expectation,
+        config.Published,
+        config.Figure,
+    ]
+
+
+@pytest.mark.parametrize("model", models(), ids=lambda model: model.__name__)
+def test_every_key_is_documented(model: type) -> None:
+    page = (Path(__file__).parents[1] / "docs" / "experiments.md").read_text(encoding="utf-8")
+    missing = [name for name in model.model_fields if not re.search(rf"\b{name}\b", page)]
+    assert missing == []
+
+
+def test_the_examples_of_the_page_parse() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "experiments.md").read_text(encoding="utf-8")
+    examples = re.findall(r"```toml\n(.*?)```", page, flags=re.DOTALL)
+    assert len(examples) == 2
+    assert [config.parse(example).data.chosen() for example in examples] == [["hospital"], ["years"]]

@@ -1,6 +1,6 @@
 """An experiment as a file: TOML to validated models, every mistake reported at once.
 
-The format is documented in docs/reproduction.md; ``configs/*.toml`` are the examples.
+The format is documented in docs/experiments.md; ``configs/*.toml`` are the examples.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The user's own tables: three files, or one file that a declared shift splits into source and target.
 
-An experiment names them under ``[[data.tables]]``; the fields are documented in docs/reproduction.md.
+An experiment names them under ``[[data.tables]]``; the fields are documented in docs/experiments.md.
 """
 
 from __future__ import annotations
