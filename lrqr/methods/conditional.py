@@ -85,8 +85,9 @@ class Conditional(ThresholdEstimator):
         design = self._design(features)
         # duplicated and constant columns leave directions that the sample does not know
         _, sizes, directions = np.linalg.svd(design, full_matrices=False)
-        self.span_ = directions[sizes > 1e-9 * sizes[0]].T
-        self.design_, self.scores_ = design @ self.span_, scores
+        # laid out by rows, as an artifact stores them: another layout would round in another order
+        self.span_ = np.ascontiguousarray(directions[sizes > 1e-9 * sizes[0]].T)
+        self.design_, self.scores_ = np.ascontiguousarray(design @ self.span_), scores
         # thresholds interpolate scores: rounding must not put one a hair below the score it equals
         self.rounding_ = 1e-12 * float(np.abs(scores).max())
         vertex = _Vertex(self.design_, scores, level)
