@@ -76,7 +76,7 @@ def report(ctx: click.Context, /, run: Path, output: Path, *, force: bool) -> No
 
 @cli.group(cls=Commands)
 def datasets() -> None:
-    """List, show and verify the data sets of the experiments."""
+    """List, show, verify and split the data sets of the experiments."""
 
 
 @datasets.command("list")
@@ -96,6 +96,23 @@ def show(name: str, output_format: str) -> None:
     from lrqr.datasets import describe
 
     emit("dataset", describe(name), output_format)
+
+
+@datasets.command()
+@click.argument("name")
+@click.option("--shift", help="One of its shifts. Default: the first.")
+@click.option(
+    "--base", default="ridge", show_default=True, help="Base learner, where there are no predictions."
+)
+@click.option("-o", "--output", type=options.PATH, required=True, help="Folder to write to.")
+@options.seed
+@options.force
+@click.pass_context
+def split(ctx: click.Context, /, name: str, output: Path, **flags: Any) -> None:
+    """Write one random split as source.csv, target.csv and test.csv."""
+    from lrqr.workflows.split import write_split
+
+    say_written(ctx, write_split(name, output, **flags))
 
 
 @datasets.command()
