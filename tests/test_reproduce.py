@@ -69,6 +69,7 @@ def test_rxrx1_runs_end_to_end_on_a_small_file(tmp_path: Path, monkeypatch: pyte
         "results.csv",
         "results.json",
         "summary.csv",
+        "summary.md",
     ]
     assert all(path.stat().st_size > 0 for path in outcome.files)
     table = pd.read_csv(tmp_path / "rxrx1" / "results.csv")
@@ -97,6 +98,11 @@ def test_the_results_feed_the_report(tmp_path: Path) -> None:
     assert rows["split"]["published_coverage"] == 0.781
     assert "published_coverage" not in rows["lrqr"]
     assert len(outcome.checks) == 1
+    text = (tmp_path / "run" / "small" / "summary.md").read_text(encoding="utf-8")
+    assert "| paper: coverage % |" in text
+    assert re.search(r"\| split \| .* \| 78.1 \| 2.6 \|", text)
+    assert re.search(r"\| lrqr \| .* \| – \| – \|", text)
+    assert "false on purpose" in text
 
 
 @pytest.mark.parametrize("name", ["communities", "mmlu", "corrupted-cifar", "real-shifts"])

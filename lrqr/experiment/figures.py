@@ -72,7 +72,8 @@ def _grid(experiment: Experiment, shifts: list[str], rows: int, height: float) -
 def _methods(experiment: Experiment, summary: pd.DataFrame) -> Figure:
     """Coverage and size of every method: a point is the mean over splits.
 
-    Thick bars are two standard errors of the mean, thin bars one standard deviation over splits.
+    Thick bars are two standard errors of the mean, thin bars one standard deviation over splits; hollow
+    diamonds are published numbers.
     """
     shifts = list(dict.fromkeys(summary["shift"]))
     labels = list(dict.fromkeys(summary["method"]))
@@ -85,6 +86,7 @@ def _methods(experiment: Experiment, summary: pd.DataFrame) -> Figure:
         for axis, metric in ((upper, "coverage"), (lower, "size")):
             _points(axis, table, metric)
             axis.set_xticks(range(len(labels)), [] if axis is upper else labels, rotation=60, ha="right")
+            _published(axis, experiment, shift, labels, metric)
         upper.axhline(experiment.coverage, color="black", linewidth=0.8, linestyle="--", zorder=0)
         upper.set_title(shift)
         lower.set_ylim(bottom=0.0)
@@ -101,6 +103,14 @@ def _points(axis: Axes, table: pd.DataFrame, metric: str) -> None:
         spread, error = (float(np.nan_to_num(row[f"{metric}_{kind}"])) for kind in ("sd", "se"))
         axis.errorbar(place, row[metric], yerr=spread, color=color, linewidth=0.9, capsize=2)
         axis.errorbar(place, row[metric], yerr=_BARS * error, color=color, linewidth=3, marker=marker)
+
+
+def _published(axis: Axes, experiment: Experiment, shift: str, labels: list[str], metric: str) -> None:
+    """Mark the paper's numbers with hollow diamonds."""
+    for row in experiment.published:
+        value = row.coverage if metric == "coverage" else row.size
+        if value is not None and row.shift in (None, shift):
+            axis.plot(labels.index(row.method), value, "d", color="black", fillstyle="none", markersize=9)
 
 
 def _note_infinite(axis: Axes, table: pd.DataFrame) -> None:

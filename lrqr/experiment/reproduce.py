@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from lrqr import config, registry
 from lrqr.errors import UsageError
 from lrqr.experiment import runner, summary
+from lrqr.experiment.markdown import to_markdown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -96,7 +97,7 @@ def reproduce(
     """Run an experiment in ``folder/<name>`` and write its tables and figure there.
 
     Writes ``results.csv`` (tidy, a row per shift, split and method), ``summary.csv``, ``checks.csv``,
-    ``results.json`` (for ``lrqr report``), ``figure.svg`` and ``figure.png``.
+    ``results.json`` (for ``lrqr report``), ``summary.md``, ``figure.svg`` and ``figure.png``.
 
     Parameters
     ----------
@@ -128,8 +129,11 @@ def write(
     for stem, frame in frames.items():
         frame.to_csv(place / f"{stem}.csv", index=False, float_format="%.10g")
         files.append(place / f"{stem}.csv")
-    (place / "results.json").write_text(to_json(results), encoding="utf-8")
-    return [*files, place / "results.json", *figures.save(experiment, table, place / "figure")]
+    texts = {"results.json": to_json(results), "summary.md": to_markdown(results)}
+    for file, text in texts.items():
+        (place / file).write_text(text, encoding="utf-8")
+        files.append(place / file)
+    return [*files, *figures.save(experiment, table, place / "figure")]
 
 
 def to_json(results: Mapping[str, Any]) -> str:
