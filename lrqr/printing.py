@@ -186,36 +186,38 @@ def _methods(title: str, methods: Sequence[Mapping[str, Any]]) -> str:
 
 def _comparison(results: Results) -> str:
     panels = results.get("panels") or [results | {"name": results["title"]}]
-    columns = ("method", "coverage", "± se", "size", "± se", "infinite", "Δ coverage", "Δ size", "seconds")
+    columns = ("method", "coverage", "size", "infinite", "Δ coverage", "Δ size", "seconds")
     blocks = []
     for panel in panels:
         rows = [
             (
                 row["name"],
-                percent(row["coverage"]),
-                percent(row["coverage_se"]),
-                row["size"],
-                row["size_se"],
+                _plus_minus(row["coverage"], row["coverage_se"], 100.0, " %"),
+                # where infinite thresholds are clipped to the largest calibration score
+                _plus_minus(row.get("size_clipped", row["size"]), row.get("size_clipped_se", row["size_se"])),
                 percent(row["infinite"]),
-                _difference(row, "coverage", 100.0, " %"),
-                _difference(row, "size", 1.0, ""),
+                _plus_minus(row["coverage_difference"], row["coverage_difference_se"], 100.0, " %", "+"),
+                _plus_minus(row["size_difference"], row["size_difference_se"], sign="+"),
                 row["seconds"],
             )
             for row in panel["methods"]
         ]
-        title = f"{panel['name']}: promised {percent(panel['nominal'])}, {panel['splits']} splits"
+        title = f"{panel['name']}: promised {percent(panel['nominal'])}, splits: {panel['splits']}"
         blocks.append(table(columns, rows, title=title))
-    notes = f"Δ: paired difference to {results['reference']}. Sizes have infinite thresholds clipped."
+    notes = f"Means ± standard errors over splits; Δ: paired difference to {results['reference']}; "
+    notes += "infinite thresholds count as the largest calibration score in sizes."
     for check in results.get("checks", []):
         notes += f"\n{check['verdict']}: {check['claim']} {check['found']} (expected {check['expected']})"
     return "\n\n".join([*blocks, notes])
 
 
-def _difference(row: Mapping[str, Any], name: str, scale: float, unit: str) -> str:
-    value, error = row.get(f"{name}_difference"), row.get(f"{name}_difference_se")
+def _plus_minus(
+    value: float | None, error: float | None, scale: float = 1.0, unit: str = "", sign: str = ""
+) -> str:
     if value is None:
         return "–"
-    return f"{scale * value:+.3g}{unit}" + ("" if error is None else f" ± {scale * error:.2g}")
+    shown = f"{scale * value:{sign}.4g}{unit}"
+    return shown if error is None else f"{shown} ± {scale * error:.2g}"
 
 
 def _diagnosis(results: Results) -> str:
