@@ -42,6 +42,10 @@ class Roles:
         ``prediction`` are class probabilities, and the outcome is a label.
     classes : tuple of str
         Names of the classes in the order of ``prediction``; found by `resolve`.
+
+    Notes
+    -----
+    Where several names may stand, one name may be given as it is: ``prediction="yhat"``.
     """
 
     outcome: str | None = None
@@ -55,6 +59,12 @@ class Roles:
     categorical: tuple[str, ...] = ()
     probability: bool = False
     classes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for role in ("prediction", "features", "exclude", "categorical", "classes"):
+            given = getattr(self, role)
+            if given is not None and not isinstance(given, tuple):
+                object.__setattr__(self, role, (given,) if isinstance(given, str) else tuple(given))
 
     def with_native(self, native: Mapping[str, tuple[str, ...]]) -> Roles:
         """Fill the roles that are not given with those that the file itself assigns (NPZ)."""

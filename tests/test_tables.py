@@ -630,3 +630,7 @@ def test_no_warning_where_nothing_is_wrong(tmp_path: Path) -> None:
         warnings.simplefilter("error")
         for policy in ("error", "drop", "impute"):
             assert _read(path, on_missing=policy).dropped == 0
+
+
+def test_one_name_may_stand_for_several() -> None:
+    assert Roles(prediction="yhat", exclude=["a", "b"]) == Roles(prediction=("yhat",), exclude=("a", "b"))  # type: ignore[arg-type]
