@@ -21,6 +21,9 @@ _FOLDS = 3
 _GRID = 10
 # Ridge in pooled-standardized coordinates where none is given.
 _RIDGE = 10.0
+# Multiple of λ*, and ridge, for two learned features.
+_LIGHT = 1.0 / 200.0
+_LIGHT_RIDGE = 0.01
 
 
 def select(
@@ -60,10 +63,10 @@ def select(
     n3 = n1 if X_source is None else len(X_source)
     if not isinstance(regularization, str):
         return chosen_ridge, float(regularization), []
-    strongest = n1 ** (-1.0 / 3.0) * (1.0 / n2 + 1.0 / n3) ** (-1.0 / 3.0)
-    grid = np.linspace(strongest / _GRID, strongest, _GRID)
+    largest = strongest(n1, n2, n3)
+    grid = np.linspace(largest / _GRID, largest, _GRID)
     if n1 < _FOLDS or n2 < _FOLDS:
-        return chosen_ridge, float(strongest), []
+        return chosen_ridge, largest, []
     rng = np.random.default_rng(random_state)
     labeled_fold, target_fold = (rng.permutation(np.arange(size) % _FOLDS) for size in (n1, n2))
     criteria = np.zeros((_FOLDS, _GRID))
@@ -94,6 +97,21 @@ def select(
         for index, value in enumerate(grid)
     ]
     return chosen_ridge, float(grid[best]), table
+
+
+def strongest(n1: int, n2: int, n3: int) -> float:
+    """Return λ* of eq. (3) of arXiv:2502.13030 with the constant 1: n1^(-1/3) (1/n2 + 1/n3)^(-1/3)."""
+    return float(n1 ** (-1.0 / 3.0) * (1.0 / n2 + 1.0 / n3) ** (-1.0 / 3.0))
+
+
+def lighten(estimator: Any, n1: int, n2: int) -> None:
+    """Give LR-QR on two learned features λ = λ*/200 and a ridge of 0.01, unless told otherwise.
+
+    Two features cannot over-fit, so there is nothing to cross-validate (docs/selection.md).
+    """
+    light = {"regularization": strongest(n1, n2, n1) * _LIGHT, "ridge": _LIGHT_RIDGE}
+    if getattr(estimator, "selection", "") == "auto":
+        estimator.set_params(**{k: v for k, v in light.items() if isinstance(getattr(estimator, k), str)})
 
 
 def _problem(

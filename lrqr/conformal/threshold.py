@@ -10,7 +10,10 @@ from sklearn.base import BaseEstimator, clone
 
 from lrqr import registry
 from lrqr.arrays import as_matrix, as_vector
+from lrqr.conformal.offset import Offset, shape_level
 from lrqr.errors import DataError, UsageError
+from lrqr.learned import LearnedFeatures
+from lrqr.selection import lighten
 
 if TYPE_CHECKING:
     from lrqr.arrays import FloatArray
@@ -32,7 +35,9 @@ class ThresholdModel(BaseEstimator):
         A name of ``lrqr.methods``, or an unfitted estimator of one of its classes.
     feature_map : {"auto", "given", "learned"}, default="auto"
         ``"given"``: the method sees the features as they are. ``"learned"``: it sees the cross-fitted domain
-        log-odds and predicted score (docs/selection.md). ``"auto"``: what serves the method best.
+        log-odds and predicted score, gives the shape of the threshold at a lower level, and a weighted
+        conformal quantile of its residuals lifts it to the promised one (docs/selection.md). ``"auto"``: what
+        serves the method best.
     coverage : float, default=0.9
         1-α. Not used when ``method`` is an estimator, which brings its own.
     random_state : int, default=0
@@ -47,6 +52,8 @@ class ThresholdModel(BaseEstimator):
     feature_map_ : str
         ``"given"`` or ``"learned"``.
     learned_ : LearnedFeatures or None
+    offset_ : Offset or None
+        Only with learned features.
     largest_score_ : float
         The largest finite calibration score, in score units (what ``infinite="clip"`` puts for infinity).
     known_ratio_ : bool
@@ -76,6 +83,8 @@ class ThresholdModel(BaseEstimator):
         X_target: Any = None,
         X_source: Any = None,
         ratio: LikelihoodRatio | FloatArray | None = None,
+        prediction: Any = None,
+        prediction_target: Any = None,
     ) -> Self:
         """Fit the feature map and the method.
 
@@ -88,9 +97,12 @@ class ThresholdModel(BaseEstimator):
         X_target : array-like of shape (n2, d), optional
             Unlabeled target rows; None means that there is no shift (X itself).
         X_source : array-like of shape (n3, d), optional
-            Unlabeled source rows; None means X itself.
+            Unlabeled source rows; None means X itself. Learned features do without.
         ratio : LikelihoodRatio or array of shape (n1,), optional
             A likelihood ratio fitted with X as its source, or its known values at the rows of X.
+        prediction, prediction_target : array-like of shape (n1, k), (n2, k), optional
+            What the user's model says of the rows of X and X_target. Learned features use them if both are
+            given, and `predict` then needs those of its rows; given features do not.
         """
         X = as_matrix(X, "X")
         y = as_vector(y, "y", length=X.shape[0])
@@ -105,21 +117,38 @@ class ThresholdModel(BaseEstimator):
         self.n_source_, self.n_features_in_ = X.shape
         self.largest_score_ = float(y.max())
         self.known_ratio_ = ratio is not None and not hasattr(ratio, "predict")
-        self.learned_ = None
-        if self.feature_map_ == "learned":
-            from lrqr.learned import LearnedFeatures
-
-            learned = LearnedFeatures(random_state=self.random_state)
-            fitted = None if self.known_ratio_ else ratio
-            target = X if X_target is None else X_target
-            X, X_target = learned.fit_transform(X, y, target, ratio=fitted)
-            X_source = None if X_source is None else learned.transform(X_source)
-            self.learned_ = learned
-            ratio = None
-        self.estimator_ = estimator.fit(X, y, X_target=X_target, X_source=X_source, ratio=ratio)
+        self.learned_, self.offset_ = None, None
+        if self.feature_map_ == "given":
+            self.estimator_ = estimator.fit(X, y, X_target=X_target, X_source=X_source, ratio=ratio)
+            return self
+        if X_target is None:
+            X_target, prediction_target = X, prediction
+        both = prediction is not None and prediction_target is not None
+        self.learned_ = LearnedFeatures(random_state=self.random_state)
+        source, target = self.learned_.fit_transform(
+            X,
+            y,
+            X_target,
+            prediction=prediction if both else None,
+            prediction_target=prediction_target if both else None,
+        )
+        level = self.coverage_
+        lighten(estimator, len(source), len(target))
+        self.estimator_ = estimator.set_params(coverage=shape_level(level)).fit(source, y, X_target=target)
+        ratios = (
+            as_vector(ratio, "ratio", length=len(y)) if self.known_ratio_ else self.learned_.source_ratio_
+        )
+        self.offset_ = Offset(y - self.estimator_.predict(source), ratios, level)
         return self
 
-    def predict(self, X: Any, *, ratio: FloatArray | None = None, infinite: Infinite = "allow") -> FloatArray:
+    def predict(
+        self,
+        X: Any,
+        *,
+        ratio: FloatArray | None = None,
+        prediction: Any = None,
+        infinite: Infinite = "allow",
+    ) -> FloatArray:
         """Thresholds of shape (n,), in score units; ``+inf`` where nothing smaller keeps the promise.
 
         Parameters
@@ -127,16 +156,29 @@ class ThresholdModel(BaseEstimator):
         X : array-like of shape (n, d)
         ratio : array-like of shape (n,), optional
             The known likelihood ratios of these rows; needed if `fit` was given known ratios.
+        prediction : array-like of shape (n, k), optional
+            What the user's model says of these rows; needed if `fit` learned from predictions.
         infinite : {"allow", "clip", "error"}, default="allow"
             What to do with ``+inf``: keep it, put the largest finite calibration score, or refuse.
         """
         X = as_matrix(X, "X", columns=self.n_features_in_)
         if X.shape[0] == 0:
             return np.empty(0)
-        features = X if self.learned_ is None else self.learned_.transform(X)
         known = None if ratio is None else as_vector(ratio, "ratio", length=X.shape[0])
-        thresholds = np.asarray(self.estimator_.predict(features, ratio=known), dtype=np.float64)
-        return cap_infinite(thresholds, infinite, self.largest_score_)
+        if self.learned_ is None or self.offset_ is None:
+            thresholds = np.asarray(self.estimator_.predict(X, ratio=known), dtype=np.float64)
+            return cap_infinite(thresholds, infinite, self.largest_score_)
+        if self.known_ratio_ != (known is not None):
+            raise UsageError(
+                "the model was fitted with known ratios: pass ratio= for these rows too"
+                if self.known_ratio_
+                else "the model was fitted without known ratios: leave ratio= out"
+            )
+        hints = prediction if self.learned_.n_predictions_ else None
+        features = self.learned_.transform(X, prediction=hints)
+        weights = self.learned_.ratio(features) if known is None else known
+        lifted = self.estimator_.predict(features) + self.offset_.lift(weights)
+        return cap_infinite(np.asarray(lifted, dtype=np.float64), infinite, self.largest_score_)
 
     def to_state(self) -> dict[str, Any]:
         """All that `predict` needs, as JSON values and arrays."""
@@ -150,6 +192,7 @@ class ThresholdModel(BaseEstimator):
             "known_ratio": self.known_ratio_,
             "estimator": self.estimator_.to_state(),
             "learned": None if self.learned_ is None else self.learned_.to_state(),
+            "offset": None if self.offset_ is None else self.offset_.to_state(),
         }
 
     @classmethod
@@ -164,11 +207,10 @@ class ThresholdModel(BaseEstimator):
         model.n_features_in_ = state["n_features"]
         model.known_ratio_ = state["known_ratio"]
         model.estimator_ = registry.load("methods", model.method_).ESTIMATOR.from_state(state["estimator"])
-        model.learned_ = None
+        model.learned_, model.offset_ = None, None
         if state["learned"] is not None:
-            from lrqr.learned import LearnedFeatures
-
             model.learned_ = LearnedFeatures.from_state(state["learned"])
+            model.offset_ = Offset.from_state(state["offset"])
         return model
 
     def _make(self) -> Any:
