@@ -141,7 +141,7 @@ class CalibratedModel:
         prediction = self.prediction(sample, features)
         method = by or self.threshold
         ratio = sample.weight if method.known_ratio_ else None
-        threshold = method.predict(features, ratio=ratio, infinite=infinite)
+        threshold = method.predict(features, ratio=ratio, prediction=prediction, infinite=infinite)
         region = registry.load("scores", self.score).region(prediction, threshold)
         return Answer(features, prediction, threshold, region)
 

@@ -104,9 +104,10 @@ def read(source: Path, target: Path, options: FitOptions, unlabeled_source: Path
     """Read the files of a fit; features are the columns that all of them have, unless they are named."""
     others = [target, *([unlabeled_source] if unlabeled_source else [])]
     roles, score = inputs.resolve(options, source, *others)
-    _check_weight(roles, options.method)
+    _check_weight(roles, options)
     labeled = inputs.read(source, roles, options, need=inputs.needed(options, roles, score))
-    rest = [inputs.read(path, roles, options) for path in others]
+    # learned features use the predictions of target rows, where the file has them
+    rest = [inputs.read(path, roles, options, optional=("prediction",)) for path in others]
     return Samples(labeled, rest[0], rest[1] if len(rest) > 1 else None, roles, score)
 
 
@@ -127,6 +128,7 @@ def calibrate(data: Samples, options: FitOptions, step: Callable[[str], None]) -
     X_target = encoder.transform(data.target.features, row=data.target.row)
     X_source = None if data.unlabeled is None else encoder.transform(data.unlabeled.features)
     prediction = _prediction(data, base, sample, X)
+    prediction_target = _prediction(data, base, data.target, X_target)
     _warn_about_outcome(sample, data)
     scores = _scores(data, sample, prediction)
 
@@ -141,18 +143,18 @@ def calibrate(data: Samples, options: FitOptions, step: Callable[[str], None]) -
     step(f"fitting {options.method} on {len(scores)} rows")
     if X_source is not None:  # methods that weigh rows learn the ratio from all source rows
         ratio = LikelihoodRatio(random_state=options.seed).fit(X_source, X_target)
-    rows_of = _Rows(X, scores, X_target, X_source, ratio, sample.weight)
+    rows_of = _Rows(X, scores, X_target, X_source, ratio, sample.weight, prediction, prediction_target)
     threshold = _fit_threshold(options.method, options, rows_of)
     step("fitting the methods to compare with")
     companions = _fit_companions(options, rows_of)
     known = sample.weight if threshold.known_ratio_ else None
-    inside = scores <= threshold.predict(X, ratio=known)
+    inside = scores <= threshold.predict(X, ratio=known, prediction=prediction)
     shift = diagnosis.to_dict(pictures=True) | {
         "promise": diagnosis.promise,
         "columns": schema_differences(data.source.features, data.target.features),
     }
     details = {
-        "fit": summary.of_fit(threshold, X_target) | {"dropped": data.source.dropped},
+        "fit": summary.of_fit(threshold, X_target, prediction_target) | {"dropped": data.source.dropped},
         "weighted_coverage": metrics.importance_weighted_coverage(covered=inside, weights=weights),
         "shift": shift,
         "provenance": summary.provenance(options.seed, options.on_missing),
@@ -182,13 +184,16 @@ def take(sample: Sample, rows: IntArray) -> Sample:
     )
 
 
-def _check_weight(roles: Roles, method: str) -> None:
-    if not roles.weight or registry.load("methods", method).ESTIMATOR.USES_RATIO:
+def _check_weight(roles: Roles, options: FitOptions) -> None:
+    weighs = registry.load("methods", options.method).ESTIMATOR.USES_RATIO
+    if not roles.weight or weighs or options.feature_map == "learned":
         return
-    weighing = [n for n in registry.names("methods") if registry.load("methods", n).ESTIMATOR.USES_RATIO]
+    others = [
+        name for name in registry.names("methods") if registry.load("methods", name).ESTIMATOR.USES_RATIO
+    ]
     raise UsageError(
-        f"--weight-column: method {method!r} uses no likelihood ratio; those that do are: "
-        f"{', '.join(weighing)}"
+        f"--weight-column: method {options.method!r} with given features uses no likelihood ratio; "
+        f"use --features learned, or a method that does: {', '.join(others)}"
     )
 
 
@@ -227,6 +232,16 @@ class _Rows:
     X_source: FloatArray | None
     ratio: LikelihoodRatio
     known: FloatArray | None
+    prediction: FloatArray
+    prediction_target: FloatArray
+
+    @property
+    def hints(self) -> dict[str, FloatArray]:
+        """Predictions for features to be learned from, if source and target have them alike."""
+        columns = self.prediction.shape[1]
+        if not columns or self.prediction_target.shape[1] != columns:
+            return {}
+        return {"prediction": self.prediction, "prediction_target": self.prediction_target}
 
 
 def _fit_threshold(name: str, options: FitOptions, rows: _Rows) -> ThresholdModel:
@@ -243,8 +258,11 @@ def _fit_threshold(name: str, options: FitOptions, rows: _Rows) -> ThresholdMode
         raise UsageError(f"method {name!r} has no {', '.join(unused)}")
     feature_map = options.feature_map if chosen else "given"
     model = ThresholdModel(method, feature_map=feature_map, random_state=options.seed)
-    ratio = rows.known if rows.known is not None and estimator.USES_RATIO else rows.ratio
-    return model.fit(rows.X, rows.scores, X_target=rows.X_target, X_source=rows.X_source, ratio=ratio)
+    uses_known = estimator.USES_RATIO or feature_map == "learned"
+    ratio = rows.known if rows.known is not None and uses_known else rows.ratio
+    return model.fit(
+        rows.X, rows.scores, X_target=rows.X_target, X_source=rows.X_source, ratio=ratio, **rows.hints
+    )
 
 
 def _fit_companions(options: FitOptions, rows: _Rows) -> dict[str, ThresholdModel]:

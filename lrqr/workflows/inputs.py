@@ -40,11 +40,19 @@ def is_path(data: Source) -> bool:
     return isinstance(data, str | os.PathLike)
 
 
-def read(data: Source, roles: Roles, choices: Choices, *, need: Sequence[str] = ("features",)) -> Sample:
-    """Read the columns that are needed of a file or a table."""
-    if is_path(data):
-        return tables.read(data, roles, on_missing=choices.on_missing, need=need)
-    return tables.frame_sample(data, roles, on_missing=choices.on_missing, need=need)
+def read(
+    data: Source,
+    roles: Roles,
+    choices: Choices,
+    *,
+    need: Sequence[str] = ("features",),
+    optional: Sequence[str] = ("id",),
+) -> Sample:
+    """Read the needed columns of a file or a table, and the optional ones where they exist."""
+    reading: dict[str, Any] = {"on_missing": choices.on_missing, "need": need, "optional": optional}
+    return (
+        tables.read(data, roles, **reading) if is_path(data) else tables.frame_sample(data, roles, **reading)
+    )
 
 
 def resolve(choices: Choices, source: Source, *others: Source) -> tuple[Roles, str]:

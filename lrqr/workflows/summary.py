@@ -31,12 +31,14 @@ _LEARNED = (
 )
 
 
-def of_fit(threshold: ThresholdModel, X_target: FloatArray) -> dict[str, Any]:
+def of_fit(threshold: ThresholdModel, X_target: FloatArray, prediction: FloatArray) -> dict[str, Any]:
     """Sizes, choices, certificate, the cross-validation table, and thresholds on the target rows."""
     estimator = threshold.estimator_
     found = {name: getattr(estimator, f"{name}_") for name in _LEARNED if hasattr(estimator, f"{name}_")}
     # the known ratios of the target rows are not asked for at fit
-    thresholds = None if threshold.known_ratio_ else metrics.distribution(values=threshold.predict(X_target))
+    thresholds = None
+    if not threshold.known_ratio_:
+        thresholds = metrics.distribution(values=threshold.predict(X_target, prediction=prediction))
     parameters = {
         name: value
         for name, value in estimator.get_params(deep=False).items()
