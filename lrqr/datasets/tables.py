@@ -151,7 +151,7 @@ def _roles(table: Any) -> tables.Roles:
 
 @cache
 def _read(path: str, roles: tables.Roles, need: tuple[str, ...], on_missing: str) -> tables.Sample:
-    return tables.read(path, roles, need=need, on_missing=on_missing)
+    return tables.read(path, roles, need=need, optional=("prediction",), on_missing=on_missing)
 
 
 def _three(rng: np.random.Generator, sizes: Sequence[int], share: float) -> _Parts:
@@ -248,11 +248,14 @@ def _assemble(
         _stacked([sample.prediction for sample in samples], [len(s) for s in samples]) if given else None,
         parts.ratio,
     )
+    target = rows.take(parts.target).unlabeled()
+    if target.prediction is not None and np.isnan(target.prediction).any():
+        target = replace(target, prediction=None)
     return ShiftData(
         name=name,
         feature_names=tuple(encoder.names_),
         source=rows.take(parts.source),
-        target=rows.take(parts.target).unlabeled(),
+        target=target,
         test=rows.take(parts.test),
         train=None if given else rows.take(parts.train),
         classes=samples[0].classes,

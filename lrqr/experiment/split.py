@@ -147,33 +147,39 @@ def evaluate(
     }
     models = [_make(method, coverage, seed) for method in methods]
     shared, waited = None, 0.0
-    if any(
-        method.ratio == "estimated" and _wants_ratio(method, model)
-        for method, model in zip(methods, models, strict=True)
-    ):
+    weighing = [bool(model.method.USES_RATIO) for model in models]
+    if any(weighs and method.ratio == "estimated" for method, weighs in zip(methods, weighing, strict=True)):
         start = time.perf_counter()
         shared = LikelihoodRatio(**ratio.model_dump(), random_state=seed)
         shared.fit(data.source.features, data.target.features)
         waited = time.perf_counter() - start
         common |= {"auc": shared.auc_, "effective_size": effective_size(shared.source_)}
     records = []
-    for method, model in zip(methods, models, strict=True):
+    for method, model, weighs in zip(methods, models, weighing, strict=True):
         known = method.ratio == "true"
-        used = _true_ratio(data.source, data.name) if known else shared
-        used = used if _wants_ratio(method, model) else None
+        used = _true_ratio(data.source, data.name) if known else shared if weighs else None
         start = time.perf_counter()
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
-                model.fit(data.source.features, scores, X_target=data.target.features, ratio=used)
+                model.fit(
+                    data.source.features,
+                    scores,
+                    X_target=data.target.features,
+                    ratio=used,
+                    prediction=data.source.prediction,
+                    prediction_target=data.target.prediction,
+                )
                 thresholds = model.predict(
-                    data.test.features, ratio=_true_ratio(data.test, data.name) if known else None
+                    data.test.features,
+                    ratio=_true_ratio(data.test, data.name) if known else None,
+                    prediction=data.test.prediction,
                 )
                 seconds = time.perf_counter() - start
                 outcome = _judge(module, data, test_scores, thresholds, model.largest_score_)
             except LrqrError as error:
                 raise type(error)(f"method {method.label}: {error}") from error
-        seconds += waited if used is shared and used is not None else 0.0
+        seconds += waited if weighs and not known else 0.0
         fitted = _fitted(model.estimator_)
         text = str(caught[0].message) if caught else ""
         records.append(
@@ -186,10 +192,6 @@ def _make(method: Method, coverage: float, seed: int) -> ThresholdModel:
     estimator = registry.load("methods", method.name).ESTIMATOR
     made = make_estimator(estimator, coverage=coverage, random_state=seed).set_params(**method.parameters)
     return ThresholdModel(made, feature_map=method.features, coverage=coverage, random_state=seed)
-
-
-def _wants_ratio(method: Method, model: ThresholdModel) -> bool:
-    return bool(model.method.USES_RATIO) or method.features == "learned"
 
 
 def _prediction(rows: Rows, name: str) -> FloatArray:
