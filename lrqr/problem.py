@@ -5,7 +5,8 @@ Equation numbers refer to docs/method.md.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from copy import copy
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,6 +26,17 @@ _RANGE_TOLERANCE = 1e-7
 def pinball(residuals: FloatArray, coverage: float) -> float:
     """Mean of max(coverage · u, -(1 - coverage) · u), eq. (1)."""
     return float(np.maximum(coverage * residuals, (coverage - 1.0) * residuals).mean())
+
+
+def best_multiple(scores: FloatArray, direction: FloatArray, coverage: float) -> float:
+    """Return the t that minimizes Σρ(S - t q): a weighted quantile of S/q with weights |q|, eq. (13)."""
+    used = np.abs(direction) > 1e-12 * np.abs(direction).max(initial=0.0)
+    if not used.any():
+        return 0.0
+    breaks, weights = scores[used] / direction[used], np.abs(direction[used])
+    order = np.argsort(breaks, kind="stable")
+    slopes = np.cumsum(weights[order]) - np.where(direction[used] > 0, coverage, 1.0 - coverage) @ weights
+    return float(breaks[order][min(int(np.searchsorted(slopes, 0.0)), len(order) - 1)])
 
 
 @dataclass(frozen=True)
@@ -73,7 +85,12 @@ class Problem:
 
     def with_regularization(self, regularization: float) -> Problem:
         """Return the same problem with another λ."""
-        return replace(self, regularization=regularization)
+        if not 0.0 <= regularization < np.inf:
+            raise UsageError(f"regularization must be a finite number >= 0, got {regularization}")
+        # The arrays were checked once; a path of λ would check them again and again.
+        other = copy(self)
+        object.__setattr__(other, "regularization", float(regularization))
+        return other
 
     def loss(self, gamma: FloatArray) -> float:
         """Ê1[ℓ(γ·φ, S)], eq. (1)."""
@@ -139,9 +156,13 @@ class Problem:
         UsageError
             If Σ is singular and F unbounded below, or blind to a direction in which labeled rows vary.
         """
-        scale = np.sqrt(np.diag(self.second_moment))
+        second_moment, n = self.second_moment, len(self.scores)
+        if self.regularization == 0.0:
+            # Without a regularizer only the labeled rows say what can be told apart.
+            second_moment = self.features.T @ self.features / n
+        scale = np.sqrt(np.diag(second_moment))
         scale = np.where(scale > 0.0, scale, 1.0)
-        sigma = self.second_moment / np.outer(scale, scale)
+        sigma = second_moment / np.outer(scale, scale)
         mean = self.target_mean / scale
         back = _factor(sigma)
         if back is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lrqr import registry
 from lrqr.errors import UsageError
@@ -25,23 +25,55 @@ def solve(problem: Problem, *, solver: str = "newton", tol: float = 1e-6) -> Sol
     tol : float
         Largest duality gap, relative to the pinball loss.
     """
-    return path(problem, [problem.regularization], solver=solver, tol=tol)[0]
+    module = _module(solver, tol)
+    if problem.regularization == 0.0 and solver == "newton":
+        return _interior(problem, tol)
+    solution: Solution = module.solve(problem, tol=tol)
+    return _rescue(problem, solution, solver, tol)
 
 
 def path(
     problem: Problem, regularizations: Sequence[float], *, solver: str = "newton", tol: float = 1e-6
 ) -> list[Solution]:
-    """Minimize F for several λ; little dearer than one. Solutions come back in the order asked for."""
-    if not tol > 0.0:
-        raise UsageError(f"tol must be positive, got {tol}")
-    module = registry.load("solvers", solver)
+    """Minimize F for several λ; with "newton" little dearer than one, and without its check of other β.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its own λ does not matter.
+    regularizations : sequence of float
+        λ >= 0 in any order; the solutions come back in that order.
+    solver, tol
+        As for ``solve``.
+    """
+    module = _module(solver, tol)
     if not hasattr(module, "path"):
         return [module.solve(problem.with_regularization(value), tol=tol) for value in regularizations]
-    zero = [
-        registry.load("solvers", "interior").solve(problem.with_regularization(0.0), tol=tol)
-        for _ in range(1)
-        if 0.0 in regularizations
-    ]
-    positive = [value for value in regularizations if value > 0.0]
-    solved = iter(module.path(problem, positive, tol=tol) if positive else [])
-    return [next(solved) if value > 0.0 else zero[0] for value in regularizations]
+    positive = sorted({float(value) for value in regularizations if value != 0.0})
+    solutions = dict(zip(positive, module.path(problem, positive, tol=tol), strict=True)) if positive else {}
+    solutions = {
+        value: _rescue(problem.with_regularization(value), solution, solver, tol)
+        for value, solution in solutions.items()
+    }
+    if len(positive) < len(set(regularizations)):
+        solutions[0.0] = _interior(problem.with_regularization(0.0), tol)
+    return [solutions[float(value)] for value in regularizations]
+
+
+def _module(solver: str, tol: float) -> Any:
+    if not tol > 0.0:
+        raise UsageError(f"tol must be positive, got {tol}")
+    return registry.load("solvers", solver)
+
+
+def _interior(problem: Problem, tol: float) -> Solution:
+    solution: Solution = registry.load("solvers", "interior").solve(problem, tol=tol)
+    return solution
+
+
+def _rescue(problem: Problem, solution: Solution, solver: str, tol: float) -> Solution:
+    """Where Newton did not settle, let the interior point try; keep what is certified, then what is lower."""
+    if solution.converged or solver != "newton":
+        return solution
+    other = _interior(problem, tol)
+    return min(solution, other, key=lambda one: (not one.converged, one.objective))

@@ -1,46 +1,57 @@
-"""Safeguarded Newton steps on the box dual's augmented Lagrangian, β eliminated: follows a path of λ.
+"""Newton steps on the augmented Lagrangian of the box dual, β eliminated: follows a path of λ.
 
-The method is section 4 of docs/method.md. In whitened coordinates, with β = c·v/‖v‖² put in, LR-QR is
+The method is section 4 of docs/method.md. In whitened coordinates, with β = max(c·v, 0)/‖v‖² put in, LR-QR is
 
-    G(v) = mean ρ(S - ψ·v) - λ (c·v)²/‖v‖²,
+    G(v) = mean ρ(S - ψ·v) - λ max(c·v, 0)²/‖v‖²,
 
 pinball loss plus a function of the direction of v alone. The pinball part is smoothed around the dual
-values a of the last round (eq. 14), u = clip(a + r/h); only rows with u inside the box enter the Hessian.
-The duality gap of the smoothed point comes for free in every step (eq. 16) and decides when to stop.
+values a of the last round, u = clip(a + r/h), eq. (17); only rows near or inside the box enter the Hessian.
+The duality gap of the smoothed point costs nothing extra, eq. (19), and decides when to stop.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import linalg
+from scipy.linalg import lapack
 
-from lrqr.problem import Problem, Solution, Whitened, pinball
+from lrqr.problem import Problem, Solution, Whitened, best_multiple
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from lrqr.arrays import BoolArray, FloatArray
+    from lrqr.arrays import FloatArray
 
-# Width of the first smoothing, of later ones on a path, and their smallest value, times mean |score|.
-_FIRST_WIDTH = 0.3
-_WARM_WIDTH = 0.1
-_SMALLEST_WIDTH = 1e-9
-_SHRINK = 0.2
-# A round ends when the stationarity part of the gap is below this share of the complementarity part.
-_INNER = 0.3
+# Widths h of the smoothing, times mean |score|: the largest, the smallest at the start of a λ, and of all.
+_WIDEST, _NARROW, _NARROWEST = 0.3, 1e-3, 1e-9
+# The first width of a λ is this multiple of how far residuals moved for the λ before.
+_MOVED = 3.0
+# A round ends when the stationarity part of the gap is below this share of the complementarity part. The
+# width then shrinks: fast after a round of few Newton steps, slowly after a long one.
+_INNER, _FEW, _FAST, _SLOW = 0.3, 2, 0.4, 0.7
+# Rows enter the Hessian already when u would be inside the box at this multiple of the width: it keeps the
+# rows that the last round held and the narrower width lets go for a moment.
+_BELT = 2.5
+# The line search stops at this share of the first slope.
+_FLAT = 0.2
 _MAX_STEPS = 300
+# The gap at the returned β is brought to this share of the tolerance: the rest is for β itself.
+_SHARP = 0.2
+# Multiples of the solution's β at which nothing better may be found.
+_RIVALS = (1.0 / 8.0, 0.4, 2.5, 8.0)
 
 
 def solve(problem: Problem, *, tol: float = 1e-6) -> Solution:
-    """Solve for the problem's own λ > 0."""
-    return path(problem, [problem.regularization], tol=tol)[0]
+    """Solve for the problem's own λ > 0, and make sure that no other β on a coarse grid does better."""
+    return path(problem, [problem.regularization], tol=tol, check=True)[0]
 
 
-def path(problem: Problem, regularizations: Sequence[float], *, tol: float = 1e-6) -> list[Solution]:
-    """Solve for several λ > 0, one whitening and warm starts from large λ to small.
+def path(
+    problem: Problem, regularizations: Sequence[float], *, tol: float = 1e-6, check: bool = False
+) -> list[Solution]:
+    """Solve for several λ > 0: one whitening, warm starts from large λ to small.
 
     Parameters
     ----------
@@ -50,185 +61,264 @@ def path(problem: Problem, regularizations: Sequence[float], *, tol: float = 1e-
         Any order; the solutions come back in the same order.
     tol : float
         Largest gap, relative to the pinball loss.
+    check : bool
+        Look for a better β at every λ.
     """
     whitened = problem.with_regularization(1.0).whiten()
     if not whitened.scores.any():
-        return [_nothing(problem.with_regularization(value)) for value in regularizations]
-    state = start(whitened)
+        # The threshold 0 loses nothing, whatever β.
+        nothing = _Point(np.zeros_like(whitened.pull), np.zeros(len(whitened.scores)), gap=0.0, done=True)
+        return [_solution(problem, value, whitened, nothing, "infinity", 0) for value in regularizations]
+    descent = _Descent(whitened, tol)
+    point = descent.start()
+    before, solved = (point, np.inf), (point, np.inf)
+    width = _WIDEST * descent.size
     solutions: dict[float, Solution] = {}
     for strength in sorted(set(regularizations), reverse=True):
-        state = _minimize(whitened, strength, state, tol)
-        solutions[strength] = _finish(problem.with_regularization(strength), whitened, state, tol)
+        guess = _extrapolate(before, solved, strength, whitened)
+        before = solved
+        point = descent.run(strength, guess, width)
+        point, branch, spent = _defend(descent, strength, point) if check else (point, "infinity", 0)
+        moved = float(np.abs(whitened.psi @ (point.v - guess.v)).mean())
+        width = min(max(_MOVED * moved, _NARROW * descent.size), _WIDEST * descent.size)
+        solved = (point, strength)
+        solutions[strength] = _solution(problem, strength, whitened, point, branch, spent)
     return [solutions[strength] for strength in regularizations]
 
 
 @dataclass(frozen=True)
-class State:
-    """Where the path stands: the point, the dual values, the smoothing width to go on with."""
+class _Point:
+    """A point v, the dual values that certify it, and what is known about it."""
 
     v: FloatArray
     dual: FloatArray
-    width: float
+    beta: float = 0.0
+    value: float = np.inf
     gap: float = np.inf
-    iterations: int = 0
+    steps: int = 0
+    strength: float = 0.0
+    free: bool = True
+    done: bool = False
 
 
-def _allowed(loss: float, pull: float, tol: float) -> float:
-    """Gap to reach, relative to the loss, or to |F| where the regularizer nearly cancels the loss."""
-    return tol * min(loss, max(abs(loss - pull), 1e-3 * loss))
+def _extrapolate(
+    before: tuple[_Point, float], solved: tuple[_Point, float], strength: float, whitened: Whitened
+) -> _Point:
+    """Guess the next point, linearly in 1/λ from the last two, no further than their distance."""
+    (old, old_strength), (new, new_strength) = before, solved
+    if not np.isfinite(new_strength):
+        return new
+    old_inverse = 1.0 / old_strength if np.isfinite(old_strength) else 0.0
+    share = min((1.0 / strength - 1.0 / new_strength) / (1.0 / new_strength - old_inverse), 1.0)
+    v = new.v + share * (new.v - old.v)
+    dual = np.clip(new.dual + share * (new.dual - old.dual), whitened.coverage - 1.0, whitened.coverage)
+    return _Point(v, dual) if float(whitened.pull @ v) > 0.0 else new
 
 
-def start(whitened: Whitened) -> State:
-    """Return the closed form at λ = ∞: v = t c, t a weighted quantile of S/r̂, eq. (11)."""
-    size = float(np.abs(whitened.scores).mean())
-    best = best_multiple(whitened.scores, whitened.psi @ whitened.pull, whitened.coverage)
-    v = max(best, 1e-8 * size) * whitened.pull
-    residuals = whitened.scores - whitened.psi @ v
-    dual = np.where(residuals > 0, whitened.coverage, whitened.coverage - 1.0)
-    return State(v=v, dual=dual, width=_FIRST_WIDTH * size)
+def _defend(descent: _Descent, strength: float, point: _Point) -> tuple[_Point, str, int]:
+    """Try other β: each is dismissed by a dual bound above the value in hand, or wins and is followed."""
+    branch, spent, wide = "infinity", 0, _WIDEST * descent.size
+    if point.beta <= 0.0:
+        return point, branch, spent
+    usual = 1.0 / descent.size
+    far = not _RIVALS[0] <= usual / point.beta <= _RIVALS[-1]
+    for beta in [*(factor * point.beta for factor in _RIVALS), *([usual] if far else [])]:
+        start = _Point(point.v * (point.beta / beta), point.dual)
+        rival = point.value
+        other = descent.run(strength, start, wide, beta=beta, rival=rival)
+        spent += other.steps
+        if other.value < rival:
+            better = descent.run(strength, other, wide)
+            spent += better.steps
+            if better.value < rival and (better.done or not point.done):
+                point, branch = better, "grid"
+    return point, branch, spent
 
 
-def best_multiple(scores: FloatArray, direction: FloatArray, coverage: float) -> float:
-    """Return the t that minimizes Σρ(S - t q): a weighted quantile of S/q with weights |q|, eq. (11)."""
-    used = np.abs(direction) > 1e-12 * np.abs(direction).max(initial=0.0)
-    if not used.any():
-        return 0.0
-    breaks, weights = scores[used] / direction[used], np.abs(direction[used])
-    order = np.argsort(breaks, kind="stable")
-    slopes = np.cumsum(weights[order]) - np.where(direction[used] > 0, coverage, 1.0 - coverage) @ weights
-    return float(breaks[order][min(int(np.searchsorted(slopes, 0.0)), len(order) - 1)])
+class _Descent:
+    """Minimize G for one λ at a time; all that does not depend on λ is computed once."""
 
+    def __init__(self, whitened: Whitened, tol: float) -> None:
+        self.whitened = whitened
+        self.size = float(np.abs(whitened.scores).mean())
+        self._tol = tol
+        self._high, self._low = whitened.coverage, whitened.coverage - 1.0
+        self._reach = float(np.einsum("ij,ij->i", whitened.psi, whitened.psi).max())
 
-def _minimize(whitened: Whitened, strength: float, state: State, tol: float) -> State:
-    psi, scores, pull, high = whitened.psi, whitened.scores, whitened.pull, whitened.coverage
-    low = high - 1.0
-    n = len(scores)
-    smallest = _SMALLEST_WIDTH * float(np.abs(scores).mean())
-    v, dual, width = state.v, state.dual, state.width
-    residuals = scores - psi @ v
-    steps = 0
-    while True:
-        length, overlap = float(v @ v), float(pull @ v)
-        beta = overlap / length
-        stiffness = 2.0 * strength * beta * beta
+    def start(self) -> _Point:
+        """Return the closed form at λ = ∞: v = t c, t a weighted quantile of S/r̂, eq. (13)."""
+        w = self.whitened
+        best = best_multiple(w.scores, w.psi @ w.pull, w.coverage)
+        v = max(best, 1e-8 * self.size) * w.pull
+        return _Point(v, np.where(w.scores > w.psi @ v, self._high, self._low))
+
+    def allowed(self, loss: float, pull: float) -> float:
+        """Return the gap to reach, relative to the loss, or to |F| where the regularizer cancels the loss."""
+        return max(_SHARP * self._tol * min(loss, max(abs(loss - pull), 1e-3 * loss)), 1e-12 * self.size)
+
+    def run(
+        self,
+        strength: float,
+        start: _Point,
+        width: float,
+        *,
+        beta: float | None = None,
+        rival: float = -np.inf,
+    ) -> _Point:
+        """Minimize over v, with β eliminated or held at ``beta``; stop early when ``rival`` is decided.
+
+        With a rival value, stop once the dual bound shows that this β cannot beat it, or the point does.
+        """
+        psi, scores, pull = self.whitened.psi, self.whitened.scores, self.whitened.pull
+        n, high = len(scores), self._high
+        narrowest = _NARROWEST * self.size
+        v, dual, inside, steps, exact = start.v, start.dual, 0, 0, True
+        residuals = scores - psi @ v
+        u, mean_u = None, np.zeros(0)
         while True:
             shifted = dual + residuals / width
-            u = np.clip(shifted, low, high)
-            slope = 2.0 * strength * beta * (beta * v - pull) - u @ psi / n
-            loss = np.maximum(high * residuals, low * residuals)
-            complementarity = float((loss - u * residuals).mean())
-            stationarity = float(slope @ slope) / (2.0 * stiffness) if stiffness > 0 else np.inf
+            u, mean_u = self._clip(shifted, u, mean_u)
+            length, overlap = float(v @ v), float(pull @ v)
+            b = max(overlap, 0.0) / length if beta is None else beta
+            stiffness = 2.0 * strength * b * b
+            slope = 2.0 * strength * b * (b * v - pull) - mean_u
+            loss = self._loss(residuals)
+            complementarity = loss - float(u @ residuals) / n
+            stationarity = float(slope @ slope) / (2.0 * stiffness) if stiffness > 0.0 else np.inf
             gap = complementarity + stationarity
-            allowed = _allowed(float(loss.mean()), strength * beta * overlap, tol)
-            accepted = gap <= allowed
-            if accepted or steps >= _MAX_STEPS:
-                break
-            if stationarity > _INNER * complementarity or width <= smallest:
-                break
-            dual, width = u, max(width * _SHRINK, smallest)
-        direction = _direction(
-            psi, (shifted > low) & (shifted < high), n * width, stiffness, strength, v, pull, slope
-        )
-        if steps >= _MAX_STEPS:
-            return State(v, u, max(state.width / 3, width), gap, steps)
-        if accepted:
-            # The gap certifies v for this β; would another β do better? Along the Newton direction its
-            # decrement tells; along v, where smoothing sees little curvature, the exact minimum does.
-            thresholds = scores - residuals
-            longer = best_multiple(scores, thresholds, high)
-            gain = float(loss.mean()) - pinball(scores - longer * thresholds, high)
-            if gain > 0.1 * allowed and longer > 0.0:
-                v, residuals = longer * v, scores - longer * thresholds
-                dual, width = u, max(width * _SHRINK, smallest)
-                steps += 1
+            value = loss + strength * b * (b * length - 2.0 * overlap)
+            allowed = self.allowed(loss, loss - value)
+            close = gap <= allowed
+            point = _Point(v, u, b, value, max(gap, 0.0), steps, strength, beta is None)
+            if rival > -np.inf and (value - gap >= rival - allowed or value < rival - allowed):
+                return point
+            if close and not exact:
+                residuals, exact, u = scores - psi @ v, True, None
                 continue
-            if -0.5 * float(slope @ direction) <= 0.1 * allowed:
-                return State(v, u, max(state.width / 3, width), gap, steps)
-        along = psi @ direction
-        step = _line_search(
-            whitened, strength, v, direction, dual, residuals, along, width, float(slope @ direction)
-        )
-        v = v + step * direction
-        residuals = residuals - step * along
-        steps += 1
+            if not close and stationarity <= _INNER * complementarity and width > narrowest:
+                dual, width = u, max(width * (_FAST if inside <= _FEW else _SLOW), narrowest)
+                inside = 0
+                continue
+            if steps >= _MAX_STEPS or (close and beta is not None):
+                return replace(point, done=close)
+            direction = self._direction(point, shifted, dual, width, slope)
+            descent = float(slope @ direction)
+            if close:
+                # The gap certifies v for this β. Would another β do better? Along the Newton direction its
+                # decrement tells; along v, where smoothing sees little curvature, the exact minimum does.
+                longer = best_multiple(scores, scores - residuals, high)
+                scaled = scores - longer * (scores - residuals)
+                if longer > 0.0 and loss - self._loss(scaled) > 0.1 * allowed:
+                    v, residuals, dual, inside = longer * v, scaled, u, 0
+                    width = max(width * _FAST, narrowest)
+                    steps += 1
+                    continue
+                if -0.5 * descent <= 0.1 * allowed:
+                    return replace(point, done=True)
+            along = psi @ direction
+            step = _line_search(self._slope_along(point, shifted, width, along, direction), descent)
+            v, residuals = v + step * direction, residuals - step * along
+            steps, inside, exact = steps + 1, inside + 1, False
+
+    def _clip(
+        self, shifted: FloatArray, old: FloatArray | None, mean_old: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return u = clip(shifted) and Ψ'u/n, the latter from the rows that changed where those are few."""
+        psi = self.whitened.psi
+        n = len(shifted)
+        u = np.minimum(np.maximum(shifted, self._low), self._high)
+        if old is not None:
+            changed = np.flatnonzero(u != old)
+            if 4 * len(changed) < n:
+                return u, mean_old + (u[changed] - old[changed]) @ psi[changed] / n
+        return u, u @ psi / n
+
+    def _loss(self, residuals: FloatArray) -> float:
+        """Mean pinball loss; max((1-α)r, -αr) = max(r, 0) - αr."""
+        return float(np.maximum(residuals, 0.0).sum() + self._low * residuals.sum()) / len(residuals)
+
+    def _direction(
+        self, point: _Point, shifted: FloatArray, dual: FloatArray, width: float, slope: FloatArray
+    ) -> FloatArray:
+        """Newton direction, eq. (18): (κI + Ψ_B'Ψ_B/(nh) - 2λ zz'/‖v‖²) d = -slope, kept a descent direction.
+
+        The rank-one term, there if β is free, goes by Sherman and Morrison. Fewer rows in B than columns:
+        the system of the rows (Woodbury), else that of the columns.
+        """
+        psi, pull, v, beta = self.whitened.psi, self.whitened.pull, point.v, point.beta
+        smoothing = len(shifted) * width
+        wider = dual + (shifted - dual) / _BELT
+        band = (wider > self._low) & (wider < self._high)
+        rows = psi[np.flatnonzero(band)]
+        damping = max(2.0 * point.strength * beta * beta, 1e-14 * self._reach / smoothing)
+        bend = pull - 2.0 * beta * v
+        right = np.stack([-slope, bend], axis=1) if point.free else -slope[:, None]
+        solved = _regularized_solve(rows, smoothing, damping, right)
+        direction = solved[:, 0]
+        if point.free:
+            weight = 2.0 * point.strength / float(v @ v)
+            curvature = 1.0 - weight * float(bend @ solved[:, 1])
+            if curvature > 1e-9:
+                corrected = direction + solved[:, 1] * (weight * float(bend @ direction) / curvature)
+                if float(slope @ corrected) < 0.0:
+                    return corrected
+        return direction
+
+    def _slope_along(
+        self, point: _Point, shifted: FloatArray, width: float, along: FloatArray, direction: FloatArray
+    ) -> Callable[[float], float]:
+        """Return the derivative of the smoothed G along a direction, as a function of the step."""
+        n, low, high, v = len(along), self._low, self._high, point.v
+        length, inner, square = float(v @ v), float(v @ direction), float(direction @ direction)
+        overlap, change = float(self.whitened.pull @ v), float(self.whitened.pull @ direction)
+        rate = along / width
+
+        def derivative(step: float) -> float:
+            stretched = length + step * (2.0 * inner + step * square)
+            b = max(overlap + step * change, 0.0) / stretched if point.free else point.beta
+            u = np.minimum(np.maximum(shifted - step * rate, low), high)
+            return 2.0 * point.strength * b * (b * (inner + step * square) - change) - float(along @ u) / n
+
+        return derivative
 
 
-def _direction(
-    psi: FloatArray,
-    active: BoolArray,
-    smoothing: float,
-    stiffness: float,
-    strength: float,
-    v: FloatArray,
-    pull: FloatArray,
-    slope: FloatArray,
-) -> FloatArray:
-    """Newton direction of eq. (15): (κI + Ψ_B'Ψ_B/(nh) - 2λ zz'/‖v‖²) d = -∇, made a descent direction."""
-    length = float(v @ v)
-    bend = pull - 2.0 * float(pull @ v) / length * v
-    right = np.stack([-slope, bend], axis=1)
-    rows = psi[active]
-    size, k = rows.shape
-    if size < k:
-        kernel = rows @ rows.T
-        kernel.flat[:: size + 1] += smoothing * stiffness
-        inner = (
-            linalg.solve(kernel, rows @ right, assume_a="pos", check_finite=False) if size else rows @ right
-        )
-        solved = (right - rows.T @ inner) / stiffness
-    else:
-        hessian = rows.T @ rows / smoothing
-        hessian.flat[:: k + 1] += stiffness
-        solved = linalg.solve(hessian, right, assume_a="pos", check_finite=False)
-    direction, bent = solved[:, 0], solved[:, 1]
-    curvature = 1.0 - 2.0 * strength / length * float(bend @ bent)
-    if curvature > 1e-9:
-        corrected = direction + bent * (2.0 * strength / length * float(bend @ direction) / curvature)
-        if float(slope @ corrected) < 0.0:
-            return corrected
-    return direction
+def _regularized_solve(rows: FloatArray, smoothing: float, damping: float, right: FloatArray) -> FloatArray:
+    """Solve (damping I + rows'rows / smoothing) x = right; raise the damping until the factor exists."""
+    count, k = rows.shape
+    if count == 0:
+        return right / damping
+    wide = count < k
+    gram = rows @ rows.T if wide else rows.T @ rows
+    for _ in range(8):
+        system = gram.copy()
+        system.flat[:: len(system) + 1] += smoothing * damping
+        _, solved, failed = lapack.dposv(system, rows @ right if wide else right * smoothing)
+        if not failed:
+            break
+        damping *= 100.0
+    return np.asarray((right - rows.T @ solved) / damping if wide else solved, dtype=np.float64)
 
 
-def _line_search(
-    whitened: Whitened,
-    strength: float,
-    v: FloatArray,
-    direction: FloatArray,
-    dual: FloatArray,
-    residuals: FloatArray,
-    along: FloatArray,
-    width: float,
-    start_slope: float,
-) -> float:
-    """Step at which the derivative along the direction is well below its start, by bracketed secant."""
-    high = whitened.coverage
-    low, n = high - 1.0, len(dual)
-    length, inner, square = float(v @ v), float(v @ direction), float(direction @ direction)
-    overlap, change = float(whitened.pull @ v), float(whitened.pull @ direction)
-
-    def derivative(step: float) -> float:
-        beta = (overlap + step * change) / (length + 2.0 * step * inner + step * step * square)
-        u = np.clip(dual + (residuals - step * along) / width, low, high)
-        return 2.0 * strength * beta * (beta * (inner + step * square) - change) - float(along @ u) / n
-
-    target = 0.5 * abs(start_slope)
-    at_one = derivative(1.0)
-    if abs(at_one) <= target:
+def _line_search(derivative: Callable[[float], float], first: float) -> float:
+    """Step at which the slope is well below its start: 1 if it will do, else by bracketed secants."""
+    target = _FLAT * abs(first)
+    right_slope = derivative(1.0)
+    if abs(right_slope) <= target:
         return 1.0
-    step = 1.0
-    if at_one < 0.0:
-        for _ in range(10):
-            slope = derivative(2.0 * step)
-            if slope > target:
-                break
-            step *= 2.0
-            if slope >= -target:
-                break
-        return step
-    left, right, left_slope, right_slope = 0.0, 1.0, start_slope, at_one
+    left, right, left_slope = 0.0, 1.0, first
+    for _ in range(10):
+        if right_slope >= 0.0:
+            break
+        left, right, left_slope = right, 2.0 * right, right_slope
+        right_slope = derivative(right)
+        if abs(right_slope) <= target:
+            return right
+    if right_slope < 0.0:
+        return right
+    step = right
     for _ in range(15):
-        share = min(max(-left_slope / (right_slope - left_slope), 0.1), 0.9)
-        step = left + (right - left) * share
+        share = -left_slope / (right_slope - left_slope)
+        step = left + (right - left) * min(max(share, 0.1), 0.9)
         slope = derivative(step)
         if abs(slope) <= target:
             break
@@ -239,24 +329,18 @@ def _line_search(
     return step
 
 
-def _nothing(problem: Problem) -> Solution:
-    """Return the threshold 0 for scores that are all 0; β is then immaterial."""
-    n, p = problem.features.shape
-    return Solution(np.zeros(p), 0.0, 0.0, 0.0, 0, True, "infinity", problem.regularization, np.zeros(n))  # noqa: FBT003
-
-
-def _finish(problem: Problem, whitened: Whitened, state: State, tol: float) -> Solution:
-    coef = whitened.back @ state.v
-    beta = float(whitened.pull @ state.v) / float(state.v @ state.v)
-    loss = pinball(whitened.scores - whitened.psi @ state.v, whitened.coverage)
+def _solution(
+    problem: Problem, strength: float, whitened: Whitened, point: _Point, branch: str, spent: int
+) -> Solution:
+    coef = whitened.back @ point.v
     return Solution(
         coef=coef,
-        beta=beta,
-        objective=problem.objective(coef, beta),
-        gap=max(state.gap, 0.0),
-        iterations=state.iterations,
-        converged=state.gap <= max(tol * loss, 1e-300),
-        branch="infinity",
-        regularization=problem.regularization,
-        multipliers=state.dual,
+        beta=point.beta,
+        objective=problem.with_regularization(strength).objective(coef, point.beta),
+        gap=point.gap,
+        iterations=point.steps + spent,
+        converged=point.done,
+        branch=branch,
+        regularization=strength,
+        multipliers=point.dual,
     )
