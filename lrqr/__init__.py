@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lrqr.conformal import ConformalClassifier, ConformalRegressor
+    from lrqr.methods.lrqr import LRQR
+    from lrqr.model import load
+    from lrqr.workflows.compare import compare
 
 __version__ = "0.1.0"
 __all__ = ["LRQR", "ConformalClassifier", "ConformalRegressor", "__version__", "compare", "load"]
 
-# __init__.pyi tells type checkers the same.
 _HOMES = {
     "LRQR": "lrqr.methods.lrqr",
     "ConformalClassifier": "lrqr.conformal",

@@ -131,6 +131,11 @@ def _evaluation(results: Results) -> str:
         interval = f"{percent(coverage['low'])} to {percent(coverage['high'])}"
         rows.append(("coverage", f"{percent(coverage['value'])}  (95 % interval {interval})"))
         rows.append(("verdict", _VERDICTS[coverage["verdict"]]))
+        if coverage["verdict"] == "below":
+            rows.append(
+                ("", "these rows may differ from the target of the fit, or the outcome may depend on the")
+            )
+            rows.append(("", "features in another way than in the source, which no weighting can repair"))
     of = {"set": "set size", "interval": "interval length", "threshold": "threshold"}[size["of"]]
     rows.append((of, f"mean {cell(size['mean'])}, median {cell(size['median'])}"))
     shares = ("infinite", "empty", "full", "singleton")

@@ -71,9 +71,12 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
             weights = None if weights is None else weights[calibrate]
         self.n_features_in_ = _columns(X)
         self._encoder = _encoder(X, X_target)
+        named = getattr(self.estimator_, "feature_names_in_", X.columns) if self._encoder is not None else []
+        self._columns = list(named)
         self._after_model()
         features = self._features(X, "X")
-        scores = module.score(self._prediction(X), self._outcome(y))
+        prediction = self._prediction(X)
+        scores = module.score(prediction, self._outcome(y))
         self.threshold_model_ = ThresholdModel(
             self.method, feature_map=self.feature_map, coverage=self.coverage, random_state=self.random_state
         ).fit(
@@ -82,13 +85,15 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
             X_target=None if X_target is None else self._features(X_target, "X_target"),
             X_source=None if X_source is None else self._features(X_source, "X_source"),
             ratio=weights,
+            prediction=prediction,
+            prediction_target=None if X_target is None else self._prediction(X_target),
         )
         return self
 
     def predict(self, X: Any) -> Any:
         """Return the estimator's own predictions, shape (n,)."""
         check_is_fitted(self, "estimator_")
-        return self.estimator_.predict(X)
+        return self.estimator_.predict(self._ordered(X))
 
     def predict_threshold(self, X: Any, *, ratio: Any = None) -> FloatArray:
         """Thresholds of shape (n,), in score units.
@@ -96,7 +101,10 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
         ``ratio`` holds the known likelihood ratios of these rows, if `fit` was given known ratios.
         """
         check_is_fitted(self, "threshold_model_")
-        return self.threshold_model_.predict(self._features(X, "X"), ratio=ratio, infinite=self.infinite)
+        hints = None if self.threshold_model_.learned_ is None else self._prediction(X)
+        return self.threshold_model_.predict(
+            self._features(X, "X"), ratio=ratio, prediction=hints, infinite=self.infinite
+        )
 
     def _region(self, X: Any, ratio: Any) -> Any:
         threshold = self.predict_threshold(X, ratio=ratio)
@@ -131,7 +139,7 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
         """Return the model's output of shape (n, k), also for no rows at all."""
         if _rows(X) == 0:
             return np.empty((0, self._width()))
-        output = np.asarray(getattr(self.estimator_, self._output())(X), dtype=np.float64)
+        output = np.asarray(getattr(self.estimator_, self._output())(self._ordered(X)), dtype=np.float64)
         matrix: FloatArray = output[:, None] if output.ndim == 1 else output
         if matrix.shape[1] != self._width():
             raise DataError(
@@ -139,6 +147,15 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
                 f"got {matrix.shape[1]}"
             )
         return matrix
+
+    def _ordered(self, X: Any) -> Any:
+        """Return the columns of a data frame as they were at fit: by name, in that order."""
+        if self._encoder is None or not _is_frame(X):
+            return X
+        missing = [name for name in self._columns if name not in list(X.columns)]
+        if missing:
+            raise DataError(f"X lacks the columns {', '.join(map(str, missing))}")
+        return X[self._columns]
 
     def _output(self) -> str:
         raise NotImplementedError

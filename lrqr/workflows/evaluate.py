@@ -122,6 +122,8 @@ def _size(model: CalibratedModel, answer: Answer, sizes: FloatArray) -> dict[str
         found["of"] = "threshold"
     else:
         found = {**metrics.size_summary(region=answer.region), "of": "set" if sets else "interval"}
+    # a set is never infinite, but its threshold may be: then it holds all classes because it must
+    found["infinite"] = float(np.isposinf(answer.threshold).mean())
     finite = sizes[np.isfinite(sizes)]
     if not finite.size:
         return found
