@@ -29,11 +29,11 @@ _CSS = {INK: "currentColor", GRID: "var(--grid)"} | {
 }
 MARKERS = ("o", "s", "^", "D", "v", "P")
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1)), (0, (1, 1)))
-_WIDTH = 4.8  # inches; narrow, so that a phone need not shrink the letters much
+_WIDTH = 4.4  # inches; narrow, so that a phone need not shrink the letters much
 _STYLE: Any = {
     "svg.fonttype": "none",
     "text.parse_math": False,  # a feature may be called "$"
-    "font.size": 10,
+    "font.size": 11,
     "axes.edgecolor": INK,
     "axes.labelcolor": INK,
     "axes.spines.top": False,
@@ -47,7 +47,7 @@ _STYLE: Any = {
     "ytick.color": INK,
     "text.color": INK,
     "legend.frameon": False,
-    "legend.fontsize": 9,
+    "legend.fontsize": 10,
     "figure.constrained_layout.use": True,
 }
 
@@ -63,12 +63,11 @@ class Figure:
 
 
 @contextmanager
-def canvas(height: float, *, columns: int = 1, width: float = _WIDTH) -> Iterator[tuple[Canvas, list[Axes]]]:
-    """Yield an empty figure and its axes, ``height`` inches high, in the report's style."""
+def canvas(height: float) -> Iterator[tuple[Canvas, Axes]]:
+    """Yield an empty figure, ``height`` inches high, and its axes, in the report's style."""
     with mpl.rc_context(_STYLE):
-        drawing = Canvas(figsize=(width, height))
-        grid = drawing.subplots(1, columns, sharey=True, squeeze=False)
-        yield drawing, list(grid[0])
+        drawing = Canvas(figsize=(_WIDTH, height))
+        yield drawing, drawing.subplots()
 
 
 def short(text: str, longest: int = 24) -> str:

@@ -6,6 +6,7 @@ Shapes and dashes repeat what color says; the description repeats what the pictu
 from __future__ import annotations
 
 import math
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,7 +26,10 @@ from lrqr.report.canvas import (
 from lrqr.report.texts import number, percent
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Canvas
 
     from lrqr.report.results import (
         Candidate,
@@ -45,7 +49,7 @@ def calibration(levels: Sequence[Level], nominal: float) -> Figure | None:
     if len(levels) < 2:
         return None
     x, y = [level.nominal for level in levels], [level.coverage for level in levels]
-    with canvas(3.4) as (drawing, [axes]):
+    with canvas(3.4) as (drawing, axes):
         low = min(*x, *y, *(level.low for level in levels if level.low is not None))
         axes.plot([low, 1], [low, 1], color=INK, linewidth=0.9, dashes=(4, 3), label="as promised")
         if all(level.low is not None and level.high is not None for level in levels):
@@ -70,7 +74,7 @@ def coverage_bars(groups: Sequence[Group], nominal: float, *, name: str, caption
     shown = [group for group in groups if group.coverage is not None][:30]
     if not shown:
         return None
-    with canvas(1.0 + 0.3 * len(shown)) as (drawing, [axes]):
+    with _rows([f"{short(group.name)} ({group.n})" for group in shown]) as (drawing, axes):
         for place, group in enumerate(shown):
             value = float(group.coverage or 0)
             low = value if group.low is None else group.low
@@ -81,9 +85,6 @@ def coverage_bars(groups: Sequence[Group], nominal: float, *, name: str, caption
             marker = "s" if group.verdict == "below" else "o"
             axes.plot(value, place, marker, color=color, markerfacecolor=face, markersize=6)
         axes.axvline(nominal, color=INK, linewidth=1, dashes=(4, 3))
-        axes.set_yticks(range(len(shown)), [f"{short(group.name)} ({group.n})" for group in shown])
-        axes.set_ylim(len(shown) - 0.5, -0.5)
-        axes.grid(visible=False, axis="y")
         percent_axis(axes, "x")
         axes.set_xlabel(f"coverage (promised: {percent(nominal)})")
         lowest = min(shown, key=lambda group: float(group.coverage or 0))
@@ -100,7 +101,7 @@ def sizes(histogram: Histogram | None, *, unit: str, median: float | None) -> Fi
     """Histogram of the finite sizes."""
     if histogram is None or not histogram.counts:
         return None
-    with canvas(2.7) as (drawing, [axes]):
+    with canvas(2.7) as (drawing, axes):
         edges, counts = np.asarray(histogram.edges), np.asarray(histogram.counts)
         axes.bar(
             edges[:-1], counts, width=np.diff(edges), align="edge", color=SERIES[0], alpha=0.75, linewidth=0
@@ -126,7 +127,7 @@ def profiles(items: Sequence[Profile]) -> list[Figure]:
         finite = [value for value in heights if math.isfinite(value)]
         if not finite:
             continue
-        with canvas(2.5) as (drawing, [axes]):
+        with canvas(2.5) as (drawing, axes):
             if len(profile.low) == len(profile.high) == len(heights):
                 lows = np.array([math.nan if value is None else value for value in profile.low])
                 highs = np.array([math.nan if value is None else value for value in profile.high])
@@ -152,7 +153,7 @@ def selection(table: Sequence[Candidate], criterion: str) -> Figure | None:
     rows = [row for row in table if row.criterion is not None and math.isfinite(row.criterion)]
     if len({row.regularization for row in rows}) < 2:
         return None
-    with canvas(3.0) as (drawing, [axes]):
+    with canvas(3.0) as (drawing, axes):
         ridges = sorted({row.ridge for row in rows}, key=lambda ridge: (ridge is not None, ridge or 0.0))
         for index, ridge in enumerate(ridges):
             line = sorted(
@@ -199,7 +200,7 @@ def path(steps: Sequence[Step]) -> Figure | None:
     if len(known) < 2:
         return None
     known.sort(key=lambda step: step.regularization)
-    with canvas(2.7) as (drawing, [axes]):
+    with canvas(2.7) as (drawing, axes):
         x = [step.regularization for step in known]
         axes.plot(
             x, [float(step.objective or 0) for step in known], color=SERIES[0], marker="o", markersize=4
@@ -213,46 +214,46 @@ def path(steps: Sequence[Step]) -> Figure | None:
         return finish(drawing, "path", "The λ path", words)
 
 
-def methods(panel: Panel, *, name: str, spread: str = "standard error") -> Figure | None:
+def methods(panel: Panel, *, name: str, spread: str = "standard error") -> list[Figure]:
     """Coverage and size of the methods side by side, with their spread."""
     shown = [method for method in panel.methods if method.coverage is not None]
     if not shown:
-        return None
-    with canvas(1.0 + 0.34 * len(shown), columns=2, width=6.4) as (drawing, [left, right]):
+        return []
+    about = f" on {panel.name}" if panel.name else ""
+    bars = f" (bars: one {spread} over splits)" if panel.splits and panel.splits > 1 else ""
+    figures = []
+    with _rows([method.name for method in shown]) as (drawing, axes):
         for place, method in enumerate(shown):
-            color = SERIES[1] if method.name == "lrqr" else SERIES[0]
-            marker = "D" if method.name == "lrqr" else "o"
-            style: dict[str, Any] = {"color": color, "marker": marker, "markersize": 6, "linewidth": 2}
-            left.errorbar(float(method.coverage or 0), place, xerr=_bars(method), **style)
-            size = method.size if _finite(method.size) else method.size_clipped
-            if size is not None and math.isfinite(size):
-                right.errorbar(size, place, xerr=method.size_se if _finite(method.size_se) else None, **style)
-                if not _finite(method.size):
-                    right.annotate(
-                        "∞ clipped", (size, place), xytext=(8, -3), textcoords="offset points", fontsize=8
-                    )
-        left.axvline(panel.nominal, color=INK, linewidth=1, dashes=(4, 3))
-        left.set_yticks(range(len(shown)), [short(method.name) for method in shown])
-        left.set_ylim(len(shown) - 0.5, -0.5)
-        percent_axis(left, "x")
-        left.set_xlabel("coverage")
-        right.set_xlabel("mean size")
-        right.tick_params(axis="y", length=0)
-        for axes in (left, right):
-            axes.grid(visible=False, axis="y")
-        words = f"Coverage, promised {percent(panel.nominal)}, and mean size: " + "; ".join(
-            f"{method.name} {percent(method.coverage)}, {number(method.size)}" for method in shown
+            axes.errorbar(float(method.coverage or 0), place, xerr=_bars(method), **_style(method))
+        axes.axvline(panel.nominal, color=INK, linewidth=1, dashes=(4, 3))
+        percent_axis(axes, "x")
+        axes.set_xlabel(f"coverage (promised: {percent(panel.nominal)})")
+        words = f"Coverage, promised {percent(panel.nominal)}: " + "; ".join(
+            f"{method.name} {percent(method.coverage)}" for method in shown
         )
-        about = f" on {panel.name}" if panel.name else ""
-        bars = f" (bars: one {spread} over splits)" if panel.splits and panel.splits > 1 else ""
-        return finish(drawing, name, f"Methods side by side{about}{bars}", words + ".")
+        figures.append(finish(drawing, f"{name}-coverage", f"Coverage{about}{bars}", words + "."))
+    with _rows([method.name for method in shown]) as (drawing, axes):
+        for place, method in enumerate(shown):
+            size = method.size if _finite(method.size) else method.size_clipped
+            if size is None or not math.isfinite(size):
+                continue
+            half = method.size_se if _finite(method.size_se) else None
+            axes.errorbar(size, place, xerr=half, **_style(method))
+            if (method.infinite or 0.0) > 0.0:
+                axes.annotate("∞ cut", (size, place), xytext=(0, 5), textcoords="offset points", fontsize=9)
+        axes.set_xlabel("mean size")
+        words = "Mean size: " + "; ".join(f"{method.name} {number(method.size)}" for method in shown)
+        cut = any((method.infinite or 0.0) > 0.0 for method in shown)
+        note = "; ∞ cut: infinite ones count as the largest calibration score" if cut else ""
+        figures.append(finish(drawing, f"{name}-size", f"Mean size{about}{bars}{note}", words + "."))
+    return figures
 
 
 def curve(item: Curve, *, name: str) -> Figure | None:
     """Lines with bands of one standard error, such as coverage against λ."""
     if not item.lines:
         return None
-    with canvas(3.2) as (drawing, [axes]):
+    with canvas(3.2) as (drawing, axes):
         if item.reference is not None:
             axes.axhline(item.reference, color=INK, linewidth=1, dashes=(4, 3))
         ends = []
@@ -281,6 +282,22 @@ def curve(item: Curve, *, name: str) -> Figure | None:
             axes.legend(loc="best")
         words = f"{item.y_label} against {item.x_label}: " + "; ".join(ends) + "."
         return finish(drawing, name, item.title, words)
+
+
+@contextmanager
+def _rows(labels: Sequence[str]) -> Iterator[tuple[Canvas, Axes]]:
+    with canvas(1.0 + 0.32 * len(labels)) as (drawing, axes):
+        axes.set_yticks(range(len(labels)), [short(label) for label in labels])
+        axes.set_ylim(len(labels) - 0.5, -0.5)
+        axes.grid(visible=False, axis="y")
+        axes.margins(x=0.12)
+        yield drawing, axes
+
+
+def _style(method: Method) -> dict[str, Any]:
+    ours = method.name.casefold() in {"lrqr", "lr-qr"}
+    color, marker = (SERIES[1], "D") if ours else (SERIES[0], "o")
+    return {"color": color, "marker": marker, "markersize": 6, "linewidth": 2}
 
 
 def _bars(method: Method) -> Any:

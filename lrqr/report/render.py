@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from lrqr.diagnostics import PROMISES
 from lrqr.errors import DataError
 from lrqr.report import figures, shift_figures, texts
 from lrqr.report.plain import to_json, to_rows
@@ -49,10 +50,11 @@ def render(results: Mapping[str, Any]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(percent=texts.percent, number=texts.number, plain=texts.plain)
+    environment.filters.update(percent=texts.percent, number=texts.number, plain=texts.plain, flat=texts.flat)
     environment.globals.update(
         coverage_words=texts.COVERAGE_WORDS,
-        shift_words=texts.SHIFT_WORDS,
+        shift_words=PROMISES,
+        advice=texts.ADVICE,
         level_of=texts.LEVEL_OF,
         picture=lambda figure: Markup(figure.svg),  # noqa: S704 - drawn by lrqr.report.figures, escaped there
     )
@@ -121,7 +123,7 @@ def _draw_evaluation(page: Evaluation) -> dict[str, list[Figure | None]]:
         ],
         "by_size": [figures.coverage_bars(page.by_size, page.nominal, name="by-size", caption=by_size)],
         "shift": _draw_shift(page.shift),
-        "methods": [figures.methods(panel, name="methods")],
+        "methods": list(figures.methods(panel, name="methods")),
         "thresholds": list(figures.profiles(page.profiles)),
         "selection": [figures.selection(page.selection, page.criterion), figures.path(page.path)],
     }
@@ -129,7 +131,7 @@ def _draw_evaluation(page: Evaluation) -> dict[str, list[Figure | None]]:
 
 def _draw_comparison(page: Comparison) -> dict[str, list[Figure | None]]:
     drawn: dict[str, list[Figure | None]] = {
-        f"panel-{index}": [figures.methods(panel, name=f"methods-{index}", spread=page.spread)]
+        f"panel-{index}": list(figures.methods(panel, name=f"methods-{index}", spread=page.spread))
         for index, panel in enumerate(page.all_panels())
     }
     drawn["curves"] = [figures.curve(curve, name=f"curve-{index}") for index, curve in enumerate(page.curves)]

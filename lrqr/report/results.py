@@ -136,6 +136,7 @@ class Shift(_Row):
     effective_size: Number = None
     largest_weight: Number = None
     outside_support: Number = None
+    outside_support_here: Number = None  # share of the rows of `evaluate` that lie outside
     negative_mass: Number = None
     verdict: str = ""
     promise: str = ""

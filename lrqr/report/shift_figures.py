@@ -19,7 +19,7 @@ def overlap(scores: Overlap | None) -> Figure | None:
     """Domain scores of source and target, one over the other."""
     if scores is None or not scores.source:
         return None
-    with canvas(2.7) as (drawing, [axes]):
+    with canvas(2.7) as (drawing, axes):
         shares = [
             np.asarray(counts) / max(float(np.sum(counts)), 1.0) for counts in (scores.source, scores.target)
         ]
@@ -48,7 +48,7 @@ def concentration(weights: Concentration | None) -> Figure | None:
     """Which share of the weight the heaviest source rows carry."""
     if weights is None or len(weights.rows) < 2:
         return None
-    with canvas(2.7) as (drawing, [axes]):
+    with canvas(2.7) as (drawing, axes):
         axes.plot([0, 1], [0, 1], color=INK, linewidth=0.9, dashes=(4, 3), label="equal weights")
         axes.plot(weights.rows, weights.weight, color=SERIES[0], label="estimated weights")
         percent_axis(axes, "xy")
@@ -64,7 +64,7 @@ def differences(features: Sequence[Feature]) -> Figure | None:
     shown = [feature for feature in features if feature.standardized_difference is not None][:12]
     if not shown:
         return None
-    with canvas(0.9 + 0.26 * len(shown)) as (drawing, [axes]):
+    with canvas(0.9 + 0.26 * len(shown)) as (drawing, axes):
         values = [float(feature.standardized_difference or 0) for feature in shown]
         for place, value in enumerate(values):
             axes.plot([0, value], [place, place], color=SERIES[0], linewidth=2)

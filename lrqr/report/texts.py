@@ -15,7 +15,7 @@ def percent(value: float | None, digits: int = 1) -> str:
     if math.isinf(value):
         return number(value)
     text = f"{100 * value:.{digits}f}"
-    return (text.rstrip("0").rstrip(".") if "." in text else text) + "%"
+    return number(float(text), len(text)) + "%"
 
 
 def number(value: float | None, digits: int = 4) -> str:
@@ -39,11 +39,21 @@ def plain(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, int | float):
         return number(value)
-    if isinstance(value, dict):
-        return ", ".join(f"{key}: {plain(item)}" for key, item in value.items())
     if isinstance(value, list | tuple):
         return ", ".join(plain(item) for item in value)
     return str(value)
+
+
+def flat(values: dict[str, Any], above: str = "") -> list[tuple[str, str]]:
+    """Return nested facts as (name, text) pairs, the names of what is nested joined by dots."""
+    pairs: list[tuple[str, str]] = []
+    for key, value in values.items():
+        name = f"{above} · {key}" if above else str(key)
+        if isinstance(value, dict) and value:
+            pairs += flat(value, name)
+        else:
+            pairs.append((name.replace("_", " "), plain(value)))
+    return pairs
 
 
 COVERAGE_WORDS = {
@@ -52,19 +62,14 @@ COVERAGE_WORDS = {
     "above": "above the promise: the sets are larger than they need to be",
 }
 
-SHIFT_WORDS = {
-    "no shift detected": "Source and target look alike; plain split conformal prediction would do here.",
-    "shift within reach": (
-        "Source and target differ, and enough source rows look like the target for a correction to work."
+ADVICE = {
+    "below": (
+        "What to do: see which groups fall short; label some target rows and calibrate on them. The "
+        "correction is for features that changed; if the same features now mean another outcome, only labels "
+        "help."
     ),
-    "little overlap": (
-        "Few source rows look like the target. Thresholds rest on those few or on extrapolation: "
-        "check the coverage on some labeled target rows before relying on it."
-    ),
-    "no overlap": (
-        "Most target rows lie where there is no source row. No method can promise coverage there "
-        "from these data; labels from the target are needed."
-    ),
+    "compatible": "",
+    "above": "What to do: nothing must be done. Another method, or more target rows, may give smaller sets.",
 }
 
 LEVEL_OF = {
