@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import re
 from pathlib import Path
@@ -129,3 +130,21 @@ def test_the_page_on_reproduction_names_every_experiment() -> None:
     page = (Path(__file__).parents[1] / "docs" / "reproduction.md").read_text()
     for name in WANTED:
         assert re.search(rf"`(make |lrqr reproduce )?{name}`", page), name
+
+
+def test_the_export_script_knows_the_names_of_wilds_checkpoints() -> None:
+    path = Path(__file__).parents[1] / "scripts" / "export_rxrx1.py"
+    spec = importlib.util.spec_from_file_location("export_rxrx1", path)
+    assert spec is not None
+    assert spec.loader is not None
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    whole = {"model.conv1.weight": 1, "model.layer1.0.conv1.weight": 2, "model.fc.bias": 3}
+    split = {"model.0.conv1.weight": 1, "model.0.layer1.0.conv1.weight": 2, "model.1.bias": 3}
+    expected = {"conv1.weight": 1, "layer1.0.conv1.weight": 2, "fc.bias": 3}
+    assert script.bare_names(whole) == expected
+    assert script.bare_names(split) == expected
+    assert script.bare_names({f"module.{name}": value for name, value in whole.items()}) == expected
+    options = script.parse(["--root", "DATA", "--checkpoint", "model.pth"])
+    assert options.output == Path("data/rxrx1.npz")
+    assert not options.download
