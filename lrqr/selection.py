@@ -1,4 +1,7 @@
-"""Choose λ and the ridge by cross-validation, without target labels."""
+"""Choose λ and the ridge of LR-QR by cross-validation, without target labels.
+
+docs/selection.md has the evidence for the rules, and says which to use when.
+"""
 
 from __future__ import annotations
 
@@ -10,18 +13,26 @@ from lrqr import solvers
 from lrqr.errors import UsageError
 from lrqr.moments import Moments
 from lrqr.problem import Problem
+from lrqr.ratio import LikelihoodRatio, canonical_order, deal_folds
 from lrqr.registry import suggest
 
 if TYPE_CHECKING:
-    from lrqr.arrays import FloatArray
+    from collections.abc import Sequence
+
+    from lrqr.arrays import FloatArray, IntArray
 
 RULES = ("auto", "paper")
 
 _FOLDS = 3
-_GRID = 10
-# Ridge in pooled-standardized coordinates where none is given.
-_RIDGE = 10.0
-# Multiple of λ*, and ridge, for two learned features.
+# "paper": ten equally spaced λ up to λ*; the paper has no ridge, ours is in pooled-standardized coordinates.
+_PAPER_GRID = 10
+_PAPER_RIDGE = 10.0
+# "auto"
+_RIDGES = (10.0, 100.0, 1000.0)
+_MULTIPLES = (0.3, 0.1, 0.03)
+# What "auto" takes where there are too few rows to cross-validate.
+_FALLBACK = (100.0, 0.1)
+# Multiple of λ*, and ridge, for the two learned features.
 _LIGHT = 1.0 / 200.0
 _LIGHT_RIDGE = 0.01
 
@@ -42,9 +53,15 @@ def select(
 ) -> tuple[float, float, list[dict[str, Any]]]:
     """Choose what is "auto" and return (ridge, regularization, table).
 
-    The paper's rule (section 5.1 of arXiv:2502.13030): ten equally spaced λ up to
-    λ* = n1^(-1/3) (1/n2 + 1/n3)^(-1/3) (eq. 3), 3-fold cross-validation over labeled and target rows,
-    smallest mean norm of the gradient of the objective on the held-out fold.
+    Both rules cross-validate over three folds of the labeled and the target rows and take the pair with the
+    smallest criterion, averaged over the folds; λ* is that of :func:`strongest`.
+
+    ``auto``
+        The pinball loss of held-out labeled rows, weighted by a cross-fitted logistic likelihood ratio: an
+        estimate of the target's pinball loss. Ridge 10, 100 or 1000, λ = 0.3, 0.1 or 0.03 λ*.
+    ``paper``
+        The norm of the gradient of the objective on the held-out fold, ten equally spaced λ up to λ*
+        (section 5.1 of arXiv:2502.13030). The paper has no ridge; ours is 10 unless given.
 
     Parameters
     ----------
@@ -53,54 +70,67 @@ def select(
     X_target : ndarray of shape (n2, d)
     X_source : ndarray of shape (n3, d) or None
         Unlabeled source rows; None = X itself.
+    coverage : float
+    rule : str
+        One of :data:`RULES`.
+    regularization, ridge : float or "auto"
+        A number is kept.
+    tol : float
+        Of the solver, relative duality gap.
+    solver : str
+    random_state : int or None
+        Seed of the folds and of the ratio.
+
+    Returns
+    -------
+    ridge, regularization : float
+    table : list of dict
+        One row per pair: ``ridge``, ``regularization``, ``criterion``, ``standard_error`` (over folds),
+        ``chosen``. Empty when nothing was cross-validated.
     """
     if rule not in RULES:
         raise UsageError(
             f"unknown selection rule {rule!r}{suggest(rule, RULES)}; choose one of: {', '.join(RULES)}"
         )
-    chosen_ridge = _RIDGE if isinstance(ridge, str) else float(ridge)
     n1, n2 = len(X), len(X_target)
-    n3 = n1 if X_source is None else len(X_source)
-    if not isinstance(regularization, str):
-        return chosen_ridge, float(regularization), []
-    largest = strongest(n1, n2, n3)
-    grid = np.linspace(largest / _GRID, largest, _GRID)
+    largest = strongest(n1, n2, n1 if X_source is None else len(X_source))
+    ridges, grid = _candidates(rule, regularization, ridge, largest)
+    if len(ridges) * len(grid) == 1:
+        return ridges[0], grid[0], []
     if n1 < _FOLDS or n2 < _FOLDS:
-        return chosen_ridge, largest, []
-    rng = np.random.default_rng(random_state)
-    labeled_fold, target_fold = (rng.permutation(np.arange(size) % _FOLDS) for size in (n1, n2))
-    criteria = np.zeros((_FOLDS, _GRID))
-    for fold in range(_FOLDS):
-        train, test = (
-            _problem(X[rows], scores[rows], X_target[chosen], X_source, chosen_ridge, coverage)
-            for rows, chosen in (
-                (labeled_fold != fold, target_fold != fold),
-                (labeled_fold == fold, target_fold == fold),
-            )
+        fallback = (_PAPER_RIDGE, 1.0) if rule == "paper" else _FALLBACK
+        return (
+            fallback[0] if isinstance(ridge, str) else float(ridge),
+            fallback[1] * largest if isinstance(regularization, str) else float(regularization),
+            [],
         )
-        for index, solution in enumerate(solvers.path(train, list(grid), solver=solver, tol=tol)):
-            held_out = test.with_regularization(float(grid[index]))
-            gradient = held_out.gradient(solution.coef, solution.beta)
-            in_beta = held_out.gradient_beta(solution.coef, solution.beta)
-            criteria[fold, index] = np.hypot(np.linalg.norm(gradient), in_beta)
-    mean = criteria.mean(axis=0)
-    spread = criteria.std(axis=0, ddof=1) / np.sqrt(_FOLDS)
-    best = int(mean.argmin())
-    table = [
-        {
-            "ridge": chosen_ridge,
-            "regularization": float(value),
-            "criterion": float(mean[index]),
-            "standard_error": float(spread[index]),
-            "chosen": index == best,
-        }
-        for index, value in enumerate(grid)
-    ]
-    return chosen_ridge, float(grid[best]), table
+    seed = random_state or 0
+    folds = _deal(seed, X, scores), _deal(seed, X_target)
+    weights = _weights(X, X_target, seed) if rule == "auto" else None
+    criteria = np.empty((_FOLDS, len(ridges), len(grid)))
+    for fold in range(_FOLDS):
+        inside, target_inside = folds[0] != fold, folds[1] != fold
+        for i, value in enumerate(ridges):
+            fitted = _problem(X[inside], scores[inside], X_target[target_inside], X_source, value, coverage)
+            held = _problem(X[~inside], scores[~inside], X_target[~target_inside], X_source, value, coverage)
+            for j, solution in enumerate(solvers.path(fitted, grid, solver=solver, tol=tol)):
+                held_out = held.with_regularization(grid[j])
+                criteria[fold, i, j] = (
+                    _gradient_norm(held_out, solution)
+                    if weights is None
+                    else _target_loss(held_out, solution, weights[~inside])
+                )
+    return _choose(criteria, ridges, grid)
 
 
 def strongest(n1: int, n2: int, n3: int) -> float:
-    """Return λ* of eq. (3) of arXiv:2502.13030 with the constant 1: n1^(-1/3) (1/n2 + 1/n3)^(-1/3)."""
+    """Return λ* of eq. (3) of arXiv:2502.13030 with the constant 1: n1^(-1/3) (1/n2 + 1/n3)^(-1/3).
+
+    Examples
+    --------
+    >>> round(strongest(600, 300, 600), 3)
+    0.693
+    """
     return float(n1 ** (-1.0 / 3.0) * (1.0 / n2 + 1.0 / n3) ** (-1.0 / 3.0))
 
 
@@ -112,6 +142,72 @@ def lighten(estimator: Any, n1: int, n2: int) -> None:
     light = {"regularization": strongest(n1, n2, n1) * _LIGHT, "ridge": _LIGHT_RIDGE}
     if getattr(estimator, "selection", "") == "auto":
         estimator.set_params(**{k: v for k, v in light.items() if isinstance(getattr(estimator, k), str)})
+
+
+def _candidates(
+    rule: str, regularization: float | str, ridge: float | str, largest: float
+) -> tuple[list[float], list[float]]:
+    """Return the ridges, and the λ in the order of the path, among which to choose."""
+    if rule == "paper":
+        ridges = [_PAPER_RIDGE]
+        grid = [float(value) for value in np.linspace(largest / _PAPER_GRID, largest, _PAPER_GRID)]
+    else:
+        ridges, grid = list(_RIDGES), [multiple * largest for multiple in _MULTIPLES]
+    return (
+        ridges if isinstance(ridge, str) else [float(ridge)],
+        grid if isinstance(regularization, str) else [float(regularization)],
+    )
+
+
+def _deal(seed: int, *columns: FloatArray) -> IntArray:
+    """Return the fold of each row; shuffled rows take their folds with them."""
+    order = canonical_order(*columns)
+    folds = np.empty(len(order), dtype=np.int64)
+    folds[order] = deal_folds(len(order), _FOLDS, seed)
+    return folds
+
+
+def _weights(X: FloatArray, X_target: FloatArray, seed: int) -> FloatArray:
+    """Return the out-of-fold likelihood ratio (n1,) of the labeled rows; 1 where the target is the source."""
+    if X.shape == X_target.shape and np.array_equal(X, X_target):
+        return np.ones(len(X))
+    return LikelihoodRatio(random_state=seed).fit(X, X_target).source_
+
+
+def _target_loss(held_out: Problem, solution: solvers.Solution, weights: FloatArray) -> float:
+    """Return the weighted mean pinball loss of the held-out rows (their unweighted mean if all weigh 0)."""
+    residual = held_out.scores - held_out.features @ solution.coef
+    loss = np.maximum(held_out.coverage * residual, (held_out.coverage - 1.0) * residual)
+    total = weights.sum()
+    return float(weights @ loss / total if total > 0.0 else loss.mean())
+
+
+def _gradient_norm(held_out: Problem, solution: solvers.Solution) -> float:
+    """Return the Euclidean norm of the gradient in (γ, β) of the held-out objective."""
+    gradient = held_out.gradient(solution.coef, solution.beta)
+    return float(np.hypot(np.linalg.norm(gradient), held_out.gradient_beta(solution.coef, solution.beta)))
+
+
+def _choose(
+    criteria: FloatArray, ridges: Sequence[float], grid: Sequence[float]
+) -> tuple[float, float, list[dict[str, Any]]]:
+    """Return the pair with the smallest mean criterion (folds, ridges, λ), and the table."""
+    mean = criteria.mean(axis=0)
+    spread = criteria.std(axis=0, ddof=1) / np.sqrt(len(criteria))
+    mean = np.where(np.isfinite(mean), mean, np.inf)
+    best = divmod(int(mean.argmin()), len(grid))
+    table = [
+        {
+            "ridge": ridges[i],
+            "regularization": grid[j],
+            "criterion": float(mean[i, j]),
+            "standard_error": float(spread[i, j]),
+            "chosen": (i, j) == best,
+        }
+        for i in range(len(ridges))
+        for j in range(len(grid))
+    ]
+    return ridges[best[0]], grid[best[1]], table
 
 
 def _problem(
