@@ -27,9 +27,9 @@ _FOLDS = 3
 # "paper": ten equally spaced λ up to λ*; the paper has no ridge, ours is in pooled-standardized coordinates.
 _PAPER_GRID = 10
 _PAPER_RIDGE = 10.0
-# "auto"
+# "auto": further down, where d is large, the global minimum over β jumps to a branch with little coverage
 _RIDGES = (10.0, 100.0, 1000.0)
-_MULTIPLES = (0.3, 0.1, 0.03)
+_MULTIPLES = (1.0, 0.3, 0.1)
 # What "auto" takes where there are too few rows to cross-validate.
 _FALLBACK = (100.0, 0.1)
 # Multiple of λ*, and ridge, for the two learned features.
@@ -58,7 +58,7 @@ def select(
 
     ``auto``
         The pinball loss of held-out labeled rows, weighted by a cross-fitted logistic likelihood ratio: an
-        estimate of the target's pinball loss. Ridge 10, 100 or 1000, λ = 0.3, 0.1 or 0.03 λ*.
+        estimate of the target's pinball loss. Ridge 10, 100 or 1000, λ = λ*, 0.3 λ* or 0.1 λ*.
     ``paper``
         The norm of the gradient of the objective on the held-out fold, ten equally spaced λ up to λ*
         (section 5.1 of arXiv:2502.13030). The paper has no ridge; ours is 10 unless given.
