@@ -8,6 +8,7 @@ import math
 import re
 import shutil
 import subprocess
+import sys
 from collections import Counter
 from functools import cache
 from html import escape, unescape
@@ -368,9 +369,30 @@ def test_nothing_is_overwritten_without_force(tmp_path: Path) -> None:
         write(comparison(), tmp_path / "report.html")
     assert not (tmp_path / "report.html").exists()
     assert (tmp_path / "report.csv").read_text() == "mine"
+    (tmp_path / "report.csv").unlink()
     assert [path.name for path in write(comparison(), tmp_path / "report", force=True)] == [
         "report.html", "report.json", "report.csv",
     ]  # fmt: skip
+
+
+def test_data_beside_a_report_are_safe_even_with_force(tmp_path: Path) -> None:
+    """``--report test.html --force`` would replace the ``test.csv`` that was just judged."""
+    for name, text in [("test.csv", "a,b\n1,2\n"), ("test.json", '{"a": 1}')]:
+        (tmp_path / name).write_text(text)
+        with pytest.raises(DataError, match=rf"{name} would be overwritten.*another name"):
+            write(comparison(), tmp_path / "test.html", force=True)
+        assert (tmp_path / name).read_text() == text
+        assert not (tmp_path / "test.html").exists()
+        (tmp_path / name).unlink()
+    write(comparison(), tmp_path / "test.html")
+    write(evaluation(), tmp_path / "test.html", force=True)
+    assert "Two tasks" not in (tmp_path / "test.html").read_text(encoding="utf-8")
+
+
+def test_json_alone_needs_no_drawing() -> None:
+    code = "import sys, lrqr.report; print({'matplotlib', 'jinja2', 'sklearn'} & set(sys.modules))"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "set()"
 
 
 # ---- numbers in words

@@ -216,12 +216,16 @@ def path(steps: Sequence[Step]) -> Figure | None:
 
 def methods(panel: Panel, *, name: str, spread: str = "standard error") -> list[Figure]:
     """Coverage and size of the methods side by side, with their spread."""
-    shown = [method for method in panel.methods if method.coverage is not None]
-    if not shown:
-        return []
     about = f" on {panel.name}" if panel.name else ""
     bars = f" (bars: one {spread} over splits)" if panel.splits and panel.splits > 1 else ""
-    figures = []
+    figures = [_coverages(panel, name=name, about=about + bars), _sizes(panel, name=name, about=about + bars)]
+    return [figure for figure in figures if figure is not None]
+
+
+def _coverages(panel: Panel, *, name: str, about: str) -> Figure | None:
+    shown = [method for method in panel.methods if method.coverage is not None]
+    if not shown:
+        return None
     with _rows([method.name for method in shown]) as (drawing, axes):
         for place, method in enumerate(shown):
             axes.errorbar(float(method.coverage or 0), place, xerr=_bars(method), **_style(method))
@@ -231,22 +235,27 @@ def methods(panel: Panel, *, name: str, spread: str = "standard error") -> list[
         words = f"Coverage, promised {percent(panel.nominal)}: " + "; ".join(
             f"{method.name} {percent(method.coverage)}" for method in shown
         )
-        figures.append(finish(drawing, f"{name}-coverage", f"Coverage{about}{bars}", words + "."))
+        return finish(drawing, f"{name}-coverage", f"Coverage{about}", words + ".")
+
+
+def _sizes(panel: Panel, *, name: str, about: str) -> Figure | None:
+    shown = [method for method in panel.methods if _finite(method.size) or _finite(method.size_clipped)]
+    if not shown:
+        return None
     with _rows([method.name for method in shown]) as (drawing, axes):
         for place, method in enumerate(shown):
-            size = method.size if _finite(method.size) else method.size_clipped
-            if size is None or not math.isfinite(size):
-                continue
+            size = float((method.size if _finite(method.size) else method.size_clipped) or 0)
             half = method.size_se if _finite(method.size_se) else None
             axes.errorbar(size, place, xerr=half, **_style(method))
             if (method.infinite or 0.0) > 0.0:
-                axes.annotate("∞ cut", (size, place), xytext=(0, 5), textcoords="offset points", fontsize=9)
+                axes.annotate(
+                    "∞ cut", (size, place), (0, 5), textcoords="offset points", fontsize=9, ha="center"
+                )
         axes.set_xlabel("mean size")
         words = "Mean size: " + "; ".join(f"{method.name} {number(method.size)}" for method in shown)
         cut = any((method.infinite or 0.0) > 0.0 for method in shown)
         note = "; ∞ cut: infinite ones count as the largest calibration score" if cut else ""
-        figures.append(finish(drawing, f"{name}-size", f"Mean size{about}{bars}{note}", words + "."))
-    return figures
+        return finish(drawing, f"{name}-size", f"Mean size{about}{note}", words + ".")
 
 
 def curve(item: Curve, *, name: str) -> Figure | None:

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import math
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+
+CSV_HEAD = "quantity,value\n"
+
+
+def to_csv(results: Mapping[str, Any]) -> str:
+    """Return ``results`` as a table of two columns: ``groups.0.coverage,0.91``."""
+    table = io.StringIO(CSV_HEAD)
+    table.seek(0, io.SEEK_END)
+    csv.writer(table, lineterminator="\n").writerows(to_rows(results))
+    return table.getvalue()
 
 
 def to_json(results: Mapping[str, Any]) -> str:

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
-
-from lrqr.diagnostics import PROMISES
 from lrqr.errors import DataError
-from lrqr.report import figures, shift_figures, texts
-from lrqr.report.plain import to_json, to_rows
+from lrqr.report import texts
+from lrqr.report.plain import CSV_HEAD, to_csv, to_json
 from lrqr.report.results import Comparison, Evaluation, Panel, Shift, parse
 
 if TYPE_CHECKING:
@@ -42,6 +37,12 @@ def render(results: Mapping[str, Any]) -> str:
     DataError
         If the results are of no known kind, or lack or mistype a key.
     """
+    # Heavy libraries are loaded here, since `--format json` needs this package too, but no page.
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
+
+    from lrqr.diagnostics import PROMISES
+
     parsed = parse(results)
     environment = Environment(
         loader=PackageLoader("lrqr.report", "templates"),
@@ -68,12 +69,13 @@ def write(results: Mapping[str, Any], path: str | Path, *, force: bool = False) 
     Returns
     -------
     tuple of Path
-        The page, the JSON, the CSV (two columns: ``quantity``, such as ``groups.0.coverage``, and ``value``).
+        The page, the JSON, the CSV (columns ``quantity``, such as ``groups.0.coverage``, and ``value``).
 
     Raises
     ------
     DataError
-        If one of the three exists and ``force`` is False; none is then written.
+        If one of the three exists and ``force`` is False; or, with ``force`` too, if what is beside the page
+        is no report of lrqr: ``test.html`` must not replace the data in ``test.csv``. Nothing is then written.
     """
     page = Path(path)
     if page.suffix.lower() not in {".html", ".htm"}:
@@ -82,12 +84,27 @@ def write(results: Mapping[str, Any], path: str | Path, *, force: bool = False) 
     taken = [str(item) for item in paths if item.exists()]
     if taken and not force:
         raise DataError(f"refusing to overwrite {', '.join(taken)}; use --force or another name")
-    table = io.StringIO()
-    writer = csv.writer(table, lineterminator="\n")
-    writer.writerows([("quantity", "value"), *to_rows(results)])
-    for item, text in zip(paths, (render(results), to_json(results), table.getvalue()), strict=True):
+    strange = [str(item) for item in paths[1:] if item.exists() and not _is_report(item)]
+    if strange:
+        raise DataError(
+            f"the report {page} brings its numbers beside it, and {', '.join(strange)} would be overwritten, "
+            "which is no report of lrqr; give the report another name"
+        )
+    for item, text in zip(paths, (render(results), to_json(results), to_csv(results)), strict=True):
         item.write_text(text, encoding="utf-8", newline="\n")
     return paths
+
+
+def _is_report(path: Path) -> bool:
+    """Whether a JSON or CSV file was written with a report."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        if path.suffix == ".csv":
+            return text.startswith(CSV_HEAD)
+        parse(json.loads(text))
+    except (OSError, ValueError, TypeError):
+        return False
+    return True
 
 
 def _draw(page: Evaluation | Comparison | Diagnosed) -> dict[str, list[Figure]]:
@@ -102,6 +119,8 @@ def _draw(page: Evaluation | Comparison | Diagnosed) -> dict[str, list[Figure]]:
 
 
 def _draw_shift(shift: Shift | None) -> list[Figure | None]:
+    from lrqr.report import shift_figures
+
     if shift is None:
         return []
     return [
@@ -112,6 +131,8 @@ def _draw_shift(shift: Shift | None) -> list[Figure | None]:
 
 
 def _draw_evaluation(page: Evaluation) -> dict[str, list[Figure | None]]:
+    from lrqr.report import figures
+
     unit = size_name(page)
     by_size = f"Coverage by {'length' if page.task == 'regression' else 'size'}"
     panel = Panel(nominal=page.nominal, methods=page.methods)
@@ -130,6 +151,8 @@ def _draw_evaluation(page: Evaluation) -> dict[str, list[Figure | None]]:
 
 
 def _draw_comparison(page: Comparison) -> dict[str, list[Figure | None]]:
+    from lrqr.report import figures
+
     drawn: dict[str, list[Figure | None]] = {
         f"panel-{index}": list(figures.methods(panel, name=f"methods-{index}", spread=page.spread))
         for index, panel in enumerate(page.all_panels())

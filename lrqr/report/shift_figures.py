@@ -73,8 +73,9 @@ def differences(features: Sequence[Feature]) -> Figure | None:
         axes.set_yticks(range(len(shown)), [short(feature.name) for feature in shown])
         axes.set_ylim(len(shown) - 0.5, -0.5)
         axes.grid(visible=False, axis="y")
-        axes.set_xlabel("target minus source, in standard deviations")
+        axes.set_xlabel("standardized difference")
+        caption = "Most shifted features: target minus source, in standard deviations"
         words = "Standardized differences of the most shifted features: " + ", ".join(
             f"{feature.name} {value:+.2f}" for feature, value in zip(shown[:5], values[:5], strict=True)
         )
-        return finish(drawing, "differences", "Most shifted features", words + ".")
+        return finish(drawing, "differences", caption, words + ".")
