@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.linalg import lapack
 
 from lrqr.problem import Problem, Solution, Whitened, best_multiple
+from lrqr.steps import line_search, regularized_solve
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -33,14 +33,18 @@ _MOVED = 3.0
 _INNER, _FEW, _FAST, _SLOW = 0.3, 2, 0.4, 0.7
 # Rows enter the Hessian already when u would be inside the box at this multiple of the width: it keeps the
 # rows that the last round held and the narrower width lets go for a moment.
-_BELT = 2.5
-# The line search stops at this share of the first slope.
-_FLAT = 0.2
+_BELT, _LONG = 2.5, 8
 _MAX_STEPS = 300
 # The gap at the returned β is brought to this share of the tolerance: the rest is for β itself.
 _SHARP = 0.2
+# Stride of λ on the way to a small one, and the share of tol (or rather multiple) that will do there.
+_STRIDE, _ROUGH = 0.1, 1e4
+# No gap below this share of the scores' size, or of |F|, is asked for.
+_ROUNDING = 1e-12
 # Multiples of the solution's β at which nothing better may be found.
 _RIVALS = (1.0 / 8.0, 0.4, 2.5, 8.0)
+# Small problems have more local minima, and can afford more rivals.
+_SMALL, _MORE = 20_000, tuple(8.0 ** (power / 20.0) for power in range(-20, 21) if power)
 
 
 def solve(problem: Problem, *, tol: float = 1e-6) -> Solution:
@@ -68,7 +72,7 @@ def path(
     if not whitened.scores.any():
         # The threshold 0 loses nothing, whatever β.
         nothing = _Point(np.zeros_like(whitened.pull), np.zeros(len(whitened.scores)), gap=0.0, done=True)
-        return [_solution(problem, value, whitened, nothing, "infinity", 0) for value in regularizations]
+        return [_solution(problem, value, whitened, nothing) for value in regularizations]
     descent = _Descent(whitened, tol)
     point = descent.start()
     before, solved = (point, np.inf), (point, np.inf)
@@ -77,12 +81,13 @@ def path(
     for strength in sorted(set(regularizations), reverse=True):
         guess = _extrapolate(before, solved, strength, whitened)
         before = solved
+        guess = descent.approach(solved[1], strength, guess)
         point = descent.run(strength, guess, width)
-        point, branch, spent = _defend(descent, strength, point) if check else (point, "infinity", 0)
+        point = _defend(descent, point) if check else point
         moved = float(np.abs(whitened.psi @ (point.v - guess.v)).mean())
         width = min(max(_MOVED * moved, _NARROW * descent.size), _WIDEST * descent.size)
         solved = (point, strength)
-        solutions[strength] = _solution(problem, strength, whitened, point, branch, spent)
+        solutions[strength] = _solution(problem, strength, whitened, point)
     return [solutions[strength] for strength in regularizations]
 
 
@@ -99,6 +104,7 @@ class _Point:
     strength: float = 0.0
     free: bool = True
     done: bool = False
+    branch: str = "infinity"
 
 
 def _extrapolate(
@@ -115,24 +121,24 @@ def _extrapolate(
     return _Point(v, dual) if float(whitened.pull @ v) > 0.0 else new
 
 
-def _defend(descent: _Descent, strength: float, point: _Point) -> tuple[_Point, str, int]:
+def _defend(descent: _Descent, point: _Point) -> _Point:
     """Try other β: each is dismissed by a dual bound above the value in hand, or wins and is followed."""
-    branch, spent, wide = "infinity", 0, _WIDEST * descent.size
     if point.beta <= 0.0:
-        return point, branch, spent
-    usual = 1.0 / descent.size
-    far = not _RIVALS[0] <= usual / point.beta <= _RIVALS[-1]
-    for beta in [*(factor * point.beta for factor in _RIVALS), *([usual] if far else [])]:
+        return point
+    steps, wide, usual = point.steps, _WIDEST * descent.size, 1.0 / descent.size
+    factors = _MORE if descent.whitened.psi.size <= _SMALL else _RIVALS
+    rivals = [factor * point.beta for factor in factors]
+    rivals += [] if rivals[0] <= usual <= rivals[-1] else [usual]
+    for beta in rivals:
         start = _Point(point.v * (point.beta / beta), point.dual)
-        rival = point.value
-        other = descent.run(strength, start, wide, beta=beta, rival=rival)
-        spent += other.steps
-        if other.value < rival:
-            better = descent.run(strength, other, wide)
-            spent += better.steps
-            if better.value < rival and (better.done or not point.done):
-                point, branch = better, "grid"
-    return point, branch, spent
+        other = descent.run(point.strength, start, wide, beta=beta, rival=point.value)
+        steps += other.steps
+        if other.value < point.value:
+            better = descent.run(point.strength, other, wide)
+            steps += better.steps
+            if better.value < point.value and (better.done or not point.done):
+                point = replace(better, branch="grid")
+    return replace(point, steps=steps)
 
 
 class _Descent:
@@ -152,9 +158,19 @@ class _Descent:
         v = max(best, 1e-8 * self.size) * w.pull
         return _Point(v, np.where(w.scores > w.psi @ v, self._high, self._low))
 
-    def allowed(self, loss: float, pull: float) -> float:
+    def allowed(self, loss: float, pull: float, sharp: float) -> float:
         """Return the gap to reach, relative to the loss, or to |F| where the regularizer cancels the loss."""
-        return max(_SHARP * self._tol * min(loss, max(abs(loss - pull), 1e-3 * loss)), 1e-12 * self.size)
+        value = abs(loss - pull)
+        relative = sharp * self._tol * min(loss, max(value, 1e-3 * loss))
+        return max(relative, _ROUNDING * max(self.size, value))
+
+    def approach(self, reached: float, strength: float, guess: _Point) -> _Point:
+        """Step down to a much smaller λ roughly, a power of ten at a time: jumping there loses the way."""
+        rough = min(reached, self.size) * _STRIDE
+        while strength < rough:
+            guess = self.run(rough, guess, _WIDEST * self.size, sharp=_ROUGH)
+            rough *= _STRIDE
+        return guess
 
     def run(
         self,
@@ -164,6 +180,7 @@ class _Descent:
         *,
         beta: float | None = None,
         rival: float = -np.inf,
+        sharp: float = _SHARP,
     ) -> _Point:
         """Minimize over v, with β eliminated or held at ``beta``; stop early when ``rival`` is decided.
 
@@ -179,7 +196,7 @@ class _Descent:
             shifted = dual + residuals / width
             u, mean_u = self._clip(shifted, u, mean_u)
             length, overlap = float(v @ v), float(pull @ v)
-            b = max(overlap, 0.0) / length if beta is None else beta
+            b = max(overlap, 0.0) / max(length, 1e-300) if beta is None else beta
             stiffness = 2.0 * strength * b * b
             slope = 2.0 * strength * b * (b * v - pull) - mean_u
             loss = self._loss(residuals)
@@ -187,7 +204,7 @@ class _Descent:
             stationarity = float(slope @ slope) / (2.0 * stiffness) if stiffness > 0.0 else np.inf
             gap = complementarity + stationarity
             value = loss + strength * b * (b * length - 2.0 * overlap)
-            allowed = self.allowed(loss, loss - value)
+            allowed = self.allowed(loss, loss - value, sharp)
             close = gap <= allowed
             point = _Point(v, u, b, value, max(gap, 0.0), steps, strength, beta is None)
             if rival > -np.inf and (value - gap >= rival - allowed or value < rival - allowed):
@@ -201,7 +218,10 @@ class _Descent:
                 continue
             if steps >= _MAX_STEPS or (close and beta is not None):
                 return replace(point, done=close)
-            direction = self._direction(point, shifted, dual, width, slope)
+            # The belt may hold rows that only slow a long round down: leave it off every other time.
+            belt = _BELT if inside < _LONG or inside % 2 else 1.0
+            near = dual + residuals / (belt * width)
+            direction = self._direction(point, near, width, slope)
             descent = float(slope @ direction)
             if close:
                 # The gap certifies v for this β. Would another β do better? Along the Newton direction its
@@ -216,7 +236,7 @@ class _Descent:
                 if -0.5 * descent <= 0.1 * allowed:
                     return replace(point, done=True)
             along = psi @ direction
-            step = _line_search(self._slope_along(point, shifted, width, along, direction), descent)
+            step = line_search(self._slope_along(point, shifted, width, along, direction), descent)
             v, residuals = v + step * direction, residuals - step * along
             steps, inside, exact = steps + 1, inside + 1, False
 
@@ -237,23 +257,19 @@ class _Descent:
         """Mean pinball loss; max((1-α)r, -αr) = max(r, 0) - αr."""
         return float(np.maximum(residuals, 0.0).sum() + self._low * residuals.sum()) / len(residuals)
 
-    def _direction(
-        self, point: _Point, shifted: FloatArray, dual: FloatArray, width: float, slope: FloatArray
-    ) -> FloatArray:
+    def _direction(self, point: _Point, near: FloatArray, width: float, slope: FloatArray) -> FloatArray:
         """Newton direction, eq. (18): (κI + Ψ_B'Ψ_B/(nh) - 2λ zz'/‖v‖²) d = -slope, kept a descent direction.
 
         The rank-one term, there if β is free, goes by Sherman and Morrison. Fewer rows in B than columns:
         the system of the rows (Woodbury), else that of the columns.
         """
         psi, pull, v, beta = self.whitened.psi, self.whitened.pull, point.v, point.beta
-        smoothing = len(shifted) * width
-        wider = dual + (shifted - dual) / _BELT
-        band = (wider > self._low) & (wider < self._high)
-        rows = psi[np.flatnonzero(band)]
+        smoothing = len(near) * width
+        rows = psi[np.flatnonzero((near > self._low) & (near < self._high))]
         damping = max(2.0 * point.strength * beta * beta, 1e-14 * self._reach / smoothing)
         bend = pull - 2.0 * beta * v
         right = np.stack([-slope, bend], axis=1) if point.free else -slope[:, None]
-        solved = _regularized_solve(rows, smoothing, damping, right)
+        solved = regularized_solve(rows, smoothing, damping, right)
         direction = solved[:, 0]
         if point.free:
             weight = 2.0 * point.strength / float(v @ v)
@@ -262,7 +278,8 @@ class _Descent:
                 corrected = direction + solved[:, 1] * (weight * float(bend @ direction) / curvature)
                 if float(slope @ corrected) < 0.0:
                     return corrected
-        return direction
+        # Rounding in an ill-conditioned system may turn the direction uphill.
+        return direction if float(slope @ direction) < 0.0 else -slope * (smoothing / self._reach)
 
     def _slope_along(
         self, point: _Point, shifted: FloatArray, width: float, along: FloatArray, direction: FloatArray
@@ -282,65 +299,16 @@ class _Descent:
         return derivative
 
 
-def _regularized_solve(rows: FloatArray, smoothing: float, damping: float, right: FloatArray) -> FloatArray:
-    """Solve (damping I + rows'rows / smoothing) x = right; raise the damping until the factor exists."""
-    count, k = rows.shape
-    if count == 0:
-        return right / damping
-    wide = count < k
-    gram = rows @ rows.T if wide else rows.T @ rows
-    for _ in range(8):
-        system = gram.copy()
-        system.flat[:: len(system) + 1] += smoothing * damping
-        _, solved, failed = lapack.dposv(system, rows @ right if wide else right * smoothing)
-        if not failed:
-            break
-        damping *= 100.0
-    return np.asarray((right - rows.T @ solved) / damping if wide else solved, dtype=np.float64)
-
-
-def _line_search(derivative: Callable[[float], float], first: float) -> float:
-    """Step at which the slope is well below its start: 1 if it will do, else by bracketed secants."""
-    target = _FLAT * abs(first)
-    right_slope = derivative(1.0)
-    if abs(right_slope) <= target:
-        return 1.0
-    left, right, left_slope = 0.0, 1.0, first
-    for _ in range(10):
-        if right_slope >= 0.0:
-            break
-        left, right, left_slope = right, 2.0 * right, right_slope
-        right_slope = derivative(right)
-        if abs(right_slope) <= target:
-            return right
-    if right_slope < 0.0:
-        return right
-    step = right
-    for _ in range(15):
-        share = -left_slope / (right_slope - left_slope)
-        step = left + (right - left) * min(max(share, 0.1), 0.9)
-        slope = derivative(step)
-        if abs(slope) <= target:
-            break
-        if slope > 0.0:
-            right, right_slope = step, slope
-        else:
-            left, left_slope = step, slope
-    return step
-
-
-def _solution(
-    problem: Problem, strength: float, whitened: Whitened, point: _Point, branch: str, spent: int
-) -> Solution:
+def _solution(problem: Problem, strength: float, whitened: Whitened, point: _Point) -> Solution:
     coef = whitened.back @ point.v
     return Solution(
         coef=coef,
         beta=point.beta,
         objective=problem.with_regularization(strength).objective(coef, point.beta),
         gap=point.gap,
-        iterations=point.steps + spent,
+        iterations=point.steps,
         converged=point.done,
-        branch=branch,
+        branch=point.branch,
         regularization=strength,
         multipliers=point.dual,
     )
