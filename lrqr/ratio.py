@@ -209,8 +209,15 @@ class LikelihoodRatio(BaseEstimator):
         own = np.empty(len(rows))
         self.C_, self.models_, self.priors_ = np.nan, [], []
         for training, held in folds:
+            # few, small, penalized trees: ratios of stronger ones are noisy (docs/selection.md)
             model = HistGradientBoostingClassifier(
-                learning_rate=0.05, max_leaf_nodes=8, early_stopping=False, random_state=self.random_state
+                max_iter=40,
+                max_leaf_nodes=8,
+                min_samples_leaf=15,
+                l2_regularization=5.0,
+                max_features=0.3,
+                early_stopping=False,
+                random_state=self.random_state,
             ).fit(rows[training], labels[training])
             prior = _prior(labels[training])
             own[held] = model.decision_function(rows[held]) + prior

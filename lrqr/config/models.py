@@ -144,14 +144,14 @@ class Method(_Strict):
     """A method with its parameters.
 
     ``grid`` lists several values of some parameters and makes one entry of each combination.
-    ``ratio = "true"`` gives the method the true likelihood ratio, where the data set knows it, in place of
-    the estimated one.
+    ``ratio = "true"`` gives the method the true likelihood ratio in place of the estimated one, and
+    fails where the data set does not know it; ``ratio = "best"`` takes the true one where it is known.
     """
 
     name: str
     label: str = ""
     features: Literal["auto", "given", "learned"] = "given"
-    ratio: Literal["estimated", "true"] = "estimated"
+    ratio: Literal["estimated", "true", "best"] = "estimated"
     parameters: dict[str, Any] = {}
     grid: dict[str, list[Any]] = {}
 

@@ -36,6 +36,7 @@ COLUMNS = (
     "coverage",
     "size",
     "size_allow",
+    "threshold",
     "infinite",
     "empty",
     "seconds",
@@ -148,15 +149,15 @@ def evaluate(
     models = [_make(method, coverage, seed) for method in methods]
     shared, waited = None, 0.0
     weighing = [bool(model.method.USES_RATIO) for model in models]
-    if any(weighs and method.ratio == "estimated" for method, weighs in zip(methods, weighing, strict=True)):
+    knows = [_knows_ratio(method, data) for method in methods]
+    if any(weighs and not known for known, weighs in zip(knows, weighing, strict=True)):
         start = time.perf_counter()
         shared = LikelihoodRatio(**ratio.model_dump(), random_state=seed)
         shared.fit(data.source.features, data.target.features)
         waited = time.perf_counter() - start
         common |= {"auc": shared.auc_, "effective_size": effective_size(shared.source_)}
     records = []
-    for method, model, weighs in zip(methods, models, weighing, strict=True):
-        known = method.ratio == "true"
+    for method, model, weighs, known in zip(methods, models, weighing, knows, strict=True):
         used = _true_ratio(data.source, data.name) if known else shared if weighs else None
         start = time.perf_counter()
         with warnings.catch_warnings(record=True) as caught:
@@ -200,6 +201,11 @@ def _prediction(rows: Rows, name: str) -> FloatArray:
     return rows.prediction
 
 
+def _knows_ratio(method: Method, data: ShiftData) -> bool:
+    """Return whether the method is to use the true ratio (and fail if it is asked to and there is none)."""
+    return method.ratio == "true" or (method.ratio == "best" and data.source.ratio is not None)
+
+
 def _true_ratio(rows: Rows, name: str) -> FloatArray:
     if rows.ratio is None:
         raise UsageError(f'ratio = "true": the true likelihood ratio of {name} is not known')
@@ -213,11 +219,13 @@ def _judge(
     if np.isnan(thresholds).any():
         raise DataError(f"{int(np.isnan(thresholds).sum())} thresholds are NaN")
     allowed = _sizes(module, data.test, thresholds)
-    clipped = _sizes(module, data.test, cap_infinite(thresholds, "clip", largest))
+    clipped_thresholds = cap_infinite(thresholds, "clip", largest)
+    clipped = _sizes(module, data.test, clipped_thresholds)
     return {
         "coverage": float((test_scores <= thresholds).mean()),
         "size": float(clipped.mean()),
         "size_allow": float(allowed.mean()),
+        "threshold": float(np.maximum(clipped_thresholds, module.LOWEST).mean()),
         "infinite": float(np.isposinf(thresholds).mean()),
         "empty": float((allowed == 0).mean())
         if module.TASK == "classification"
