@@ -23,7 +23,7 @@ from lrqr.diagnostics import (
     schema_differences,
     weight_warning,
 )
-from lrqr.diagnostics.diagnosis import _chance, _least_chance, _negative_mass
+from lrqr.diagnostics.diagnosis import _BLIND, _chance, _least_chance, _negative_mass
 from lrqr.errors import DataError, UsageError
 from lrqr.ratio import LikelihoodRatio
 
@@ -113,6 +113,14 @@ def test_a_shift_that_a_line_cannot_see_is_seen() -> None:
     angle = np.random.default_rng(3).uniform(0, 2 * np.pi, 400)
     ring = 5.0 * np.column_stack([np.cos(angle), np.sin(angle)]) + 0.1 * gauss(4, 400)
     assert diagnose(ring, 0.5 * gauss(5, 300)).verdict == "no overlap"
+
+
+def test_few_rows_without_a_visible_shift_are_not_called_alike() -> None:
+    few, many = diagnose(gauss(0, 12), gauss(1, 12)), diagnose(gauss(0, 300), gauss(1, 300))
+    assert few.verdict == many.verdict == "no shift detected"
+    assert "12 source and 12 target rows are too few to see a moderate one" in few.promise
+    assert "look alike" in many.promise
+    assert norm.cdf(1.0 / math.sqrt(2.0)) == pytest.approx(_BLIND, abs=0.001)
 
 
 def test_coverage_decides_what_is_little() -> None:

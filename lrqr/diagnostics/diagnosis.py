@@ -55,6 +55,8 @@ _MOSTLY_OUTSIDE = 0.5
 _SURPRISE = 0.005
 # Smallest ridge of the selection grid: more would hide negative parts, less would show those of noise.
 _RIDGE = 0.1
+# AUC of a shift by one standard deviation: where its interval is that wide about 1/2, "alike" says too much.
+_BLIND = 0.76
 _BINS = 40
 _POINTS = 51
 
@@ -117,6 +119,11 @@ class Diagnosis:
     @property
     def promise(self) -> str:
         """What may be promised, in a sentence."""
+        if self.verdict == NO_SHIFT and (self.auc_high - self.auc_low) / 2.0 > _BLIND - 0.5:
+            return (
+                f"No shift shows, but {self.n_source} source and {self.n_target} target rows are too few to "
+                f"see a moderate one (domain AUC between {self.auc_low:.2f} and {self.auc_high:.2f})."
+            )
         return PROMISES[self.verdict]
 
     def to_dict(self, *, pictures: bool = False) -> dict[str, Any]:

@@ -69,13 +69,15 @@ def write(results: Mapping[str, Any], path: str | Path, *, force: bool = False) 
     Returns
     -------
     tuple of Path
-        The page, the JSON, the CSV (columns ``quantity``, such as ``groups.0.coverage``, and ``value``).
+        The page; the JSON; the CSV, whose columns are ``quantity``, such as ``groups.0.coverage``, and
+        ``value``.
 
     Raises
     ------
     DataError
         If one of the three exists and ``force`` is False; or, with ``force`` too, if what is beside the page
-        is no report of lrqr: ``test.html`` must not replace the data in ``test.csv``. Nothing is then written.
+        is no report of lrqr: ``test.html`` must not replace the data in ``test.csv``. Nothing is then
+        written.
     """
     page = Path(path)
     if page.suffix.lower() not in {".html", ".htm"}:
