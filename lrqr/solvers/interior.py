@@ -36,21 +36,23 @@ def solve(problem: Problem, *, tol: float = 1e-6) -> Solution:
         Largest gap, relative to the pinball loss.
     """
     whitened = problem.whiten()
-    convex = _Convex(whitened, problem.regularization, tol)
+    convex = Convex(whitened, problem.regularization, tol)
     if problem.regularization == 0.0:
         return _solution(problem, whitened, convex(0.0), 0.0, convex, "zero")
     beta, branch = _stationary_beta(convex)
     return _solution(problem, whitened, convex(beta), beta, convex, branch)
 
 
-class _Iterate(NamedTuple):
+class Iterate(NamedTuple):
+    """The best point met: v, the dual values, the gap, and the gap that was wanted."""
+
     v: FloatArray
     dual: FloatArray
     gap: float
     allowed: float
 
 
-class _Convex:
+class Convex:
     """min over v of mean ρ(S - ψ·v) + λ (β²‖v‖² - 2β c·v), for any β."""
 
     def __init__(self, whitened: Whitened, strength: float, tol: float) -> None:
@@ -62,10 +64,10 @@ class _Convex:
             np.linalg.lstsq(whitened.psi, whitened.scores, rcond=None)[0], dtype=np.float64
         )
 
-    def __call__(self, beta: float) -> _Iterate:
+    def __call__(self, beta: float) -> Iterate:
+        """Minimize at this β."""
         w = self.whitened
-        n, k = w.psi.shape
-        high, low = w.coverage, w.coverage - 1.0
+        (n, k), high, low = w.psi.shape, w.coverage, w.coverage - 1.0
         stiffness, linear = 2.0 * n * self.strength * beta * beta, 2.0 * n * self.strength * beta * w.pull
         v, u = self._first, np.full(n, w.coverage - 0.5)
 
@@ -74,13 +76,14 @@ class _Convex:
         residuals = w.scores - w.psi @ v
         floor = max(float(np.abs(residuals).mean()), 1e-3 * self.size, 1e-300)
         above, below = np.maximum(residuals, 0.0) + floor, np.maximum(-residuals, 0.0) + floor
-        best = _Iterate(v, u, np.inf, 0.0)
+        # Updated beside u: a difference that small would round to 0.
+        room_up, room_down = high - u, u - low
+        best = Iterate(v, u, np.inf, 0.0)
         for _ in range(_MAX_STEPS):
-            room_up, room_down = high - u, u - low
             slope = stiffness * v - linear - u @ w.psi
             gap, allowed = self._gap(v, u, residuals, slope, stiffness, beta)
             if gap <= best.gap:
-                best = _Iterate(v, u, gap, allowed)
+                best = Iterate(v, u, gap, allowed)
             if gap <= _SHARP * allowed:
                 break
             weight = above / room_up + below / room_down
@@ -99,7 +102,7 @@ class _Convex:
             du = (shift - w.psi @ dv) / weight
             d_above, d_below = above * (du / room_up - 1.0), -below * (du / room_down + 1.0)
             tau = _step(above, below, d_above, d_below), _step(room_up, room_down, -du, du)
-            tau = (min(tau), min(tau)) if stiffness > 0.0 else tau
+            tau = tau if stiffness == 0.0 else (min(tau), min(tau))
             after = float(
                 (above + tau[0] * d_above) @ (room_up - tau[1] * du)
                 + (below + tau[0] * d_below) @ (room_down + tau[1] * du)
@@ -112,10 +115,11 @@ class _Convex:
             du = (shift - w.psi @ dv) / weight
             d_above, d_below = (up + above * du) / room_up, (down - below * du) / room_down
             tau = _step(above, below, d_above, d_below), _step(room_up, room_down, -du, du)
-            tau = (min(tau), min(tau)) if stiffness > 0.0 else tau
+            tau = tau if stiffness == 0.0 else (min(tau), min(tau))
             if not np.isfinite(dv).all() or max(tau) < 1e-10:
                 break
             v, u = v + tau[0] * dv, u + tau[1] * du
+            room_up, room_down = room_up - tau[1] * du, room_down + tau[1] * du
             above, below = above + tau[0] * d_above, below + tau[0] * d_below
             residuals = w.scores - w.psi @ v
             self.steps += 1
@@ -146,7 +150,7 @@ class _Convex:
         return complementarity + stationarity, max(self._tol * least, 1e-12 * self.size)
 
 
-def _stationary_beta(convex: _Convex) -> tuple[float, str]:
+def _stationary_beta(convex: Convex) -> tuple[float, str]:
     """Root of p'(β) = 2λ(β‖v‖² - c·v): bracketed from the closed form at λ = ∞, then Brent in log β."""
     w = convex.whitened
     best = best_multiple(w.scores, w.psi @ w.pull, w.coverage)
@@ -178,7 +182,7 @@ def _step(first: FloatArray, second: FloatArray, d_first: FloatArray, d_second: 
 
 
 def _solution(
-    problem: Problem, whitened: Whitened, last: _Iterate, beta: float, convex: _Convex, branch: str
+    problem: Problem, whitened: Whitened, last: Iterate, beta: float, convex: Convex, branch: str
 ) -> Solution:
     coef = whitened.back @ last.v
     chosen = beta if problem.regularization > 0.0 else max(problem.best_beta(coef), 0.0)

@@ -123,7 +123,7 @@ def _extrapolate(
 
 def _defend(descent: _Descent, point: _Point) -> _Point:
     """Try other β: each is dismissed by a dual bound above the value in hand, or wins and is followed."""
-    if point.beta <= 0.0:
+    if point.beta <= 0.0 or not point.done:
         return point
     steps, wide, usual = point.steps, _WIDEST * descent.size, 1.0 / descent.size
     factors = _MORE if descent.whitened.psi.size <= _SMALL else _RIVALS
@@ -136,7 +136,7 @@ def _defend(descent: _Descent, point: _Point) -> _Point:
         if other.value < point.value:
             better = descent.run(point.strength, other, wide)
             steps += better.steps
-            if better.value < point.value and (better.done or not point.done):
+            if better.done and better.value < point.value:
                 point = replace(better, branch="grid")
     return replace(point, steps=steps)
 
@@ -272,7 +272,7 @@ class _Descent:
         solved = regularized_solve(rows, smoothing, damping, right)
         direction = solved[:, 0]
         if point.free:
-            weight = 2.0 * point.strength / float(v @ v)
+            weight = 2.0 * point.strength / max(float(v @ v), 1e-300)
             curvature = 1.0 - weight * float(bend @ solved[:, 1])
             if curvature > 1e-9:
                 corrected = direction + solved[:, 1] * (weight * float(bend @ direction) / curvature)
@@ -291,7 +291,7 @@ class _Descent:
         rate = along / width
 
         def derivative(step: float) -> float:
-            stretched = length + step * (2.0 * inner + step * square)
+            stretched = max(length + step * (2.0 * inner + step * square), 1e-300)
             b = max(overlap + step * change, 0.0) / stretched if point.free else point.beta
             u = np.minimum(np.maximum(shifted - step * rate, low), high)
             return 2.0 * point.strength * b * (b * (inner + step * square) - change) - float(along @ u) / n
