@@ -239,6 +239,17 @@ def test_comparison_says_all_that_was_found() -> None:
         assert said in text, said
 
 
+def test_a_mean_of_the_finite_ones_is_called_that() -> None:
+    methods = [{"name": "weighted", "coverage": 0.98, "size": 0.5, "infinite": 0.7}]
+    text = Page(render({"methods": methods, "nominal": 0.9, "splits": 1})).text
+    assert "0.5 finite ones only" in text
+    assert "finite only: infinite ones are left out" in text
+    cut = [methods[0] | {"size": math.inf, "size_clipped": 2.5}]
+    text = Page(render({"methods": cut, "nominal": 0.9, "splits": 1})).text
+    assert "finite ones only" not in text
+    assert "∞ cut: infinite ones count as the largest calibration score" in text
+
+
 def test_only_the_contract_is_needed() -> None:
     bare = {"n": 5, "nominal": 0.9, "size": {"mean": 1.0}, "coverage": {"value": 1, "low": 0.4, "high": 1}}
     assert "100%" in render(bare)

@@ -248,13 +248,18 @@ def _sizes(panel: Panel, *, name: str, about: str) -> Figure | None:
             half = method.size_se if _finite(method.size_se) else None
             axes.errorbar(size, place, xerr=half, **_style(method))
             if (method.infinite or 0.0) > 0.0:
+                mark = "finite only" if _finite(method.size) else "∞ cut"
                 axes.annotate(
-                    "∞ cut", (size, place), (0, 5), textcoords="offset points", fontsize=9, ha="center"
+                    mark, (size, place), (0, 5), textcoords="offset points", fontsize=9, ha="center"
                 )
         axes.set_xlabel("mean size")
         words = "Mean size: " + "; ".join(f"{method.name} {number(method.size)}" for method in shown)
-        cut = any((method.infinite or 0.0) > 0.0 for method in shown)
-        note = "; ∞ cut: infinite ones count as the largest calibration score" if cut else ""
+        unbounded = [method for method in shown if (method.infinite or 0.0) > 0.0]
+        note = ""
+        if any(not _finite(method.size) for method in unbounded):
+            note += "; ∞ cut: infinite ones count as the largest calibration score"
+        if any(_finite(method.size) for method in unbounded):
+            note += "; finite only: infinite ones are left out"
         return finish(drawing, f"{name}-size", f"Mean size{about}{note}", words + ".")
 
 

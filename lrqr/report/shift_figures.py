@@ -36,7 +36,8 @@ def overlap(scores: Overlap | None) -> Figure | None:
             )
         percent_axis(axes, "y")
         axes.set(xlabel="domain score (log-odds of being a target row)", ylabel="rows")
-        axes.legend(loc="upper left")
+        axes.set_ylim(top=1.3 * float(np.max(shares)))  # room for the legend
+        axes.legend(loc="upper right", ncols=2)
         words = (
             f"Histograms of the domain score of source and target rows; they share {percent(shared)} of "
             "their area. Where the target has rows and the source has none, nothing was learned."
