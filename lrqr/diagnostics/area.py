@@ -38,7 +38,7 @@ def area_interval(
     Examples
     --------
     >>> [round(end, 3) for end in area_interval(1.0, 50, 50, inflation=1)]
-    [0.937, 1.0]
+    [0.96, 1.0]
     """
     z = float(norm.ppf(0.5 + confidence / 2.0)) * math.sqrt(inflation)
 
