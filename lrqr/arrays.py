@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lrqr.errors import DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
@@ -76,6 +79,18 @@ def row_dot(X: FloatArray, coef: FloatArray) -> FloatArray:
     """
     product: FloatArray = np.einsum("ij,j->i", X, coef, optimize=False)
     return product
+
+
+def mean_of(parts: Sequence[FloatArray]) -> FloatArray:
+    """Mean of vectors (n,) of the same rows, so that no row's value depends on the rows beside it.
+
+    ``np.mean(parts, axis=0)`` sums in another order for one row than for many.
+    """
+    total = np.zeros_like(parts[0])
+    for part in parts:
+        total += part
+    mean: FloatArray = total / len(parts)
+    return mean
 
 
 def _as_float(values: Any, name: str) -> FloatArray:

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.exceptions import NotFittedError
 
-from lrqr.arrays import FloatArray, IntArray, as_matrix, as_vector
+from lrqr.arrays import FloatArray, IntArray, as_matrix, as_vector, mean_of
 from lrqr.errors import DataError
 from lrqr.ratio import LOG_ODDS_LIMIT, LikelihoodRatio, canonical_order, deal_folds
 
@@ -128,7 +128,7 @@ class LearnedFeatures:
         if len(rows) == 0:
             return np.empty((0, len(NAMES)))
         inputs = self._inputs(rows, prediction)
-        log_odds = np.mean([ratio.log_odds(inputs) for ratio in self.ratios_], axis=0)
+        log_odds = mean_of([ratio.log_odds(inputs) for ratio in self.ratios_])
         return np.column_stack([log_odds, self._predicted(inputs)])
 
     def ratio(self, features: FloatArray) -> FloatArray:
@@ -193,8 +193,7 @@ class LearnedFeatures:
         return np.hstack([rows, _summary(hints)])
 
     def _predicted(self, inputs: FloatArray) -> FloatArray:
-        mean: FloatArray = np.mean([model.predict(inputs) for model in self.models_], axis=0)
-        return mean
+        return mean_of([model.predict(inputs) for model in self.models_])
 
 
 def _summary(prediction: FloatArray) -> FloatArray:

@@ -16,7 +16,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted
 
-from lrqr.arrays import FloatArray, IntArray, as_matrix, row_dot
+from lrqr.arrays import FloatArray, IntArray, as_matrix, mean_of, row_dot
 from lrqr.errors import DataError, UsageError
 from lrqr.registry import suggest
 
@@ -148,7 +148,7 @@ class LikelihoodRatio(BaseEstimator):
         if len(rows) == 0:
             return np.empty(0)
         values = [m.decision_function(rows) + p for m, p in zip(self.models_, self.priors_, strict=True)]
-        return _limited(np.mean(values, axis=0))
+        return _limited(mean_of(values))
 
     def predict(self, X: Any) -> FloatArray:
         """Return r̂ (n,) of new rows."""

@@ -61,6 +61,14 @@ def test_rows_are_scored_each_on_its_own(method: str) -> None:
     assert np.array_equal(together, alone)
 
 
+def test_learned_features_score_rows_each_on_its_own() -> None:
+    model = ThresholdModel("lrqr", feature_map="learned").fit(X, np.abs(Y), X_target=X_NEW)
+    alone = np.concatenate([model.predict(X_NEW[i : i + 1]) for i in range(12)])
+    assert np.array_equal(model.predict(X_NEW[:12]), alone)
+    tied = ThresholdModel("lrqr", feature_map="learned").fit(X, np.full(300, 0.3), X_target=X_NEW)
+    np.testing.assert_allclose(tied.predict(X_NEW), 0.3, rtol=1e-6)
+
+
 def test_an_estimator_and_a_name_mean_the_same() -> None:
     estimator = registry.load("methods", "weighted").ESTIMATOR(coverage=0.8)
     named = ThresholdModel("weighted", coverage=0.8).fit(X, np.abs(Y), X_target=X_NEW)

@@ -24,7 +24,9 @@ USER_MODEL = ("--outcome", "y", "--prediction", "yhat")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("files")
     files(path)
-    assert lrqr("fit", path / "source.csv", path / "target.csv", *USER_MODEL, "-o", path / "model").code == 0
+    arguments = ("fit", path / "source.csv", path / "target.csv", *USER_MODEL, "-o")
+    assert lrqr(*arguments, path / "model", "--features", "given").code == 0
+    assert lrqr(*arguments, path / "learned", "--features", "learned").code == 0
     return path
 
 
@@ -53,24 +55,40 @@ def test_predict_gives_one_row_out_per_row_in(folder: Path) -> None:
     assert share == np.mean((out["lower"] <= test["y"]) & (test["y"] <= out["upper"]))
 
 
-def test_rows_one_by_one_in_batches_and_all_at_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("model", ["model", "learned"])
+def test_rows_one_by_one_in_batches_and_all_at_once(
+    folder: Path, model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     test = pd.read_csv(folder / "test.csv").head(7)
     write(folder, seven=test)
-    whole = _predicted(folder, folder / "seven.csv", "whole")
+    whole = _predicted(folder, model, folder / "seven.csv", "whole")
     monkeypatch.setattr("lrqr.workflows.predict._BATCH", 2)
-    assert _predicted(folder, folder / "seven.csv", "batches") == whole
+    assert _predicted(folder, model, folder / "seven.csv", "batches") == whole
     alone = [whole.splitlines()[0]]
     for k in range(7):
         path = folder / f"row{k}.csv"
         test.iloc[[k]].to_csv(path, index=False)
-        alone.append(f"{k}" + _predicted(folder, path, f"out{k}").splitlines()[1][1:])
+        alone.append(f"{k}" + _predicted(folder, model, path, f"out{k}").splitlines()[1][1:])
     assert "\n".join(alone) + "\n" == whole
 
 
-def _predicted(folder: Path, source: Path, name: str) -> str:
+def _predicted(folder: Path, model: str, source: Path, name: str) -> str:
     out = folder / f"{name}.csv"
-    assert lrqr("predict", folder / "model", source, "-o", out, "--force").code == 0
+    assert lrqr("predict", folder / model, source, "-o", out, "--force").code == 0
     return out.read_text()
+
+
+def test_a_learned_model_goes_all_the_way(folder: Path) -> None:
+    found = lrqr("evaluate", folder / "learned", folder / "test.csv", "--format", "json").json
+    assert found["model"]["feature_map"] == "learned"
+    assert 0.8 < found["coverage"]["value"] <= 1.0
+    text = lrqr("inspect", folder / "learned").out
+    assert "feature_map" in text
+    frame = pd.read_csv(folder / "test.csv")
+    loaded = package.load(folder / "learned")
+    loaded.save(folder / "learned-again", force=True)
+    again = package.load(folder / "learned-again")
+    assert np.array_equal(loaded.predict_threshold(frame), again.predict_threshold(frame))
 
 
 def test_identifiers_are_kept(folder: Path) -> None:
@@ -172,7 +190,7 @@ def test_inspect_a_model_and_a_table(folder: Path) -> None:
     assert found["kind"] == "model"
     assert found["features"] == ["a", "b"]
     assert found["roles"]["outcome"] == "y"
-    assert set(found["coefficients"]) == {"(constant)", "a", "b"}
+    assert found["coefficients"].keys() == {"(constant)", "a", "b"}
     assert found["fit"]["gap"] < 1e-4
     assert found["provenance"]["inputs"]["source"]["name"] == "source.csv"
     assert len(found["fit"]["selection"]) > 1
@@ -330,6 +348,8 @@ def test_more_unlabeled_source_rows_count(folder: Path, tmp_path: Path) -> None:
         folder / "source.csv",
         folder / "target.csv",
         *USER_MODEL,
+        "--features",
+        "given",
         "--ridge",
         "1",
         "--regularization",

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 FeatureMap = Literal["auto", "given", "learned"]
 Infinite = Literal["allow", "clip", "error"]
 
+_ROUNDING = 2.0 * np.finfo(np.float64).eps
 FEATURE_MAPS = ("auto", "given", "learned")
 INFINITE = ("allow", "clip", "error")
 
@@ -177,8 +178,11 @@ class ThresholdModel(BaseEstimator):
         hints = prediction if self.learned_.n_predictions_ else None
         features = self.learned_.transform(X, prediction=hints)
         weights = self.learned_.ratio(features) if known is None else known
-        lifted = self.estimator_.predict(features) + self.offset_.lift(weights)
-        return cap_infinite(np.asarray(lifted, dtype=np.float64), infinite, self.largest_score_)
+        shape, lift = self.estimator_.predict(features), self.offset_.lift(weights)
+        # rounded up by the last bits: h + (S - h) may fall short of S, and ties are covered
+        slack = np.where(np.isfinite(lift), _ROUNDING * (np.abs(shape) + np.abs(lift)), 0.0)
+        thresholds = np.asarray(shape + lift + slack, dtype=np.float64)
+        return cap_infinite(thresholds, infinite, self.largest_score_)
 
     def to_state(self) -> dict[str, Any]:
         """All that `predict` needs, as JSON values and arrays."""

@@ -101,10 +101,9 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
         ``ratio`` holds the known likelihood ratios of these rows, if `fit` was given known ratios.
         """
         check_is_fitted(self, "threshold_model_")
+        features = self._features(X, "X")
         hints = None if self.threshold_model_.learned_ is None else self._prediction(X)
-        return self.threshold_model_.predict(
-            self._features(X, "X"), ratio=ratio, prediction=hints, infinite=self.infinite
-        )
+        return self.threshold_model_.predict(features, ratio=ratio, prediction=hints, infinite=self.infinite)
 
     def _region(self, X: Any, ratio: Any) -> Any:
         threshold = self.predict_threshold(X, ratio=ratio)

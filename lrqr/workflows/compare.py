@@ -285,14 +285,15 @@ def _data(source: Source, target: Source, test: Source, choices: Choices) -> tup
     roles, score = inputs.resolve(choices, source, target, test)
     need = inputs.needed(choices, roles, score)
     found, judged = (inputs.read(data, roles, choices, need=need) for data in (source, test))
-    unlabeled = inputs.read(target, roles, choices)
+    unlabeled = inputs.read(target, roles, choices, optional=("prediction",))
     encoder = TableEncoder().fit(found.features, unlabeled.features, on_missing=choices.on_missing)
 
     def rows(sample: Sample) -> Rows:
+        there = sample.prediction.shape[1] > 0 or score == PRECOMPUTED
         return Rows(
             encoder.transform(sample.features, row=sample.row),
             sample.score if score == PRECOMPUTED else sample.outcome,
-            None if choices.base else sample.prediction,
+            sample.prediction if there and not choices.base else None,
             sample.weight,
         )
 
