@@ -216,6 +216,7 @@ def test_claims_hold_or_fail(runs: pd.DataFrame) -> None:
     checks = summary.check(config.parse(SMALL + CLAIMS), runs)
     assert list(checks["holds"]) == [True, True, False, False, True]
     assert checks["claim"][2] == "linear: size of split minus L"
+    assert list(checks["expected"][[0, 4]]) == ["at least 0.5", "0.2 to 5"]
     table = summary.summarize(runs, "L")
     own = table[table["shift"] == "none"].set_index("method")["size"]
     assert checks["found"][4] == pytest.approx(own["split"] / own["L"])

@@ -148,3 +148,31 @@ def test_the_export_script_knows_the_names_of_wilds_checkpoints() -> None:
     options = script.parse(["--root", "DATA", "--checkpoint", "model.pth"])
     assert options.output == Path("data/rxrx1.npz")
     assert not options.download
+
+
+DOCS = Path(__file__).parents[1] / "docs"
+RECORDED = sorted((DOCS / "results").glob("*.csv"))
+
+
+def test_every_experiment_that_can_run_here_is_recorded() -> None:
+    assert {path.stem for path in RECORDED} >= set(WANTED) - {"rxrx1"}
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
+def test_recorded_results_bear_out_the_expectations(path: Path) -> None:
+    """Right methods and shifts, claims true of the recorded means, figures there."""
+    experiment = config.load(reproduce.find(path.stem))
+    table = pd.read_csv(path)
+    assert set(table["shift"]) == set(experiment.data.chosen())
+    assert set(table["method"]) == {method.label for method in experiment.expanded()}
+    means = table.set_index(["shift", "method"])
+    for claim in experiment.expect:
+        for shift in [claim.shift] if claim.shift else experiment.data.chosen():
+            found = means.loc[(shift, claim.method), claim.metric]
+            if claim.minus:
+                found -= means.loc[(shift, claim.minus), claim.metric]
+            if claim.over:
+                found /= means.loc[(shift, claim.over), claim.metric]
+            assert claim.low - 1e-9 <= found <= claim.high + 1e-9, (shift, claim)
+    for suffix in (".svg", ".png"):
+        assert (DOCS / "figures" / f"{path.stem}{suffix}").stat().st_size > 0

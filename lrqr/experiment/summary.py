@@ -69,7 +69,7 @@ def check(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
             rows.append(
                 {
                     "claim": f"{shift}: {_describe(claim)}",
-                    "expected": f"{claim.low:g} to {claim.high:g}",
+                    "expected": _interval(claim),
                     "found": found,
                     "standard_error": error,
                     "holds": bool(claim.low - slack <= found <= claim.high + slack),
@@ -145,6 +145,12 @@ def _measure(claim: Expectation, runs: pd.DataFrame) -> tuple[float, float]:
         return _mean(own - rival), _se(own - rival)
     quotient = _mean(own) / _mean(rival)
     return quotient, _se((own - quotient * rival) / _mean(rival))  # the delta method
+
+
+def _interval(claim: Expectation) -> str:
+    if np.isinf(claim.high):
+        return f"at least {claim.low:g}"
+    return f"at most {claim.high:g}" if np.isinf(claim.low) else f"{claim.low:g} to {claim.high:g}"
 
 
 def _describe(claim: Expectation) -> str:
