@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 # Widths h of the smoothing, times mean |score|: the largest, the smallest at the start of a λ, and of all.
 _WIDEST, _NARROW, _NARROWEST = 0.3, 1e-3, 1e-9
-# The first width of a λ is this multiple of how far residuals moved for the λ before.
-_MOVED = 3.0
+# The first width of a λ is this multiple of how far (the first so many) residuals moved for the λ before.
+_MOVED, _SEEN = 3.0, 300
 # A round ends when the stationarity part of the gap is below this share of the complementarity part. The
 # width then shrinks: fast after a round of few Newton steps, slowly after a long one.
 _INNER, _FEW, _FAST, _SLOW = 0.3, 2, 0.4, 0.7
@@ -84,7 +84,7 @@ def path(
         guess = descent.approach(solved[1], strength, guess)
         point = descent.run(strength, guess, width)
         point = _defend(descent, point) if check else point
-        moved = float(np.abs(whitened.psi @ (point.v - guess.v)).mean())
+        moved = float(np.abs(whitened.psi[:_SEEN] @ (point.v - guess.v)).mean())
         width = min(max(_MOVED * moved, _NARROW * descent.size), _WIDEST * descent.size)
         solved = (point, strength)
         solutions[strength] = _solution(problem, strength, whitened, point)
