@@ -8,7 +8,13 @@ export OPENBLAS_NUM_THREADS ?= 1
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow coverage-check lint types bench docs reproduce check clean
+EXPERIMENTS := communities lambda-ablation mmlu rxrx1 corrupted-cifar real-shifts selection baseline-choices
+# make communities SPLITS=20 JOBS=2
+SPLITS ?=
+JOBS ?= 2
+
+.PHONY: help setup demo test test-slow test-oldest test-browser coverage-check lint types bench docs
+.PHONY: reproduce $(EXPERIMENTS) check clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-18s %s\n", $$1, $$2}'
@@ -53,9 +59,28 @@ types: $(STAMP) ## mypy --strict
 	$(BIN)/mypy
 
 bench: $(STAMP) ## ratios of run times against named rivals
-	$(BIN)/python -m pytest -m bench --benchmark-disable-gc -s
+	$(BIN)/python -m pytest -m bench -s
+
+test-oldest: $(STAMP) ## the quick tests with the oldest versions that pyproject.toml admits (help texts and linters aside)
+	$(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/python -m pip install --quiet "uv>=0.5"
+	.venv-oldest/bin/uv pip install --quiet --python .venv-oldest/bin/python --resolution lowest-direct \
+	  --editable . "pytest>=8.3" "hypothesis>=6.100" "polars>=1.0" "pytest-xdist>=3.5"
+	.venv-oldest/bin/python -m pytest -n auto --ignore tests/test_architecture.py --ignore tests/test_docs.py
+
+test-browser: $(STAMP) ## the report in a headless Chromium (the program chromium must be on the PATH)
+	$(BIN)/python -m pytest -m slow tests/test_report.py
+
+docs: $(STAMP) ## write docs/cli.md from the program
+	$(BIN)/python scripts/make_cli_docs.py
+
+reproduce: ## all experiments; make reproduce SPLITS=20 for a short version
+	$(MAKE) $(EXPERIMENTS)
+
+$(EXPERIMENTS): $(STAMP)
+	$(BIN)/lrqr reproduce $@ $(if $(SPLITS),--splits $(SPLITS),--check) --jobs $(JOBS) -o runs
 
 check: lint types test coverage-check ## all that CI runs
 
-clean: ## remove caches and the environment
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+clean: ## remove caches and the environments
+	rm -rf $(VENV) .venv-oldest .pytest_cache .mypy_cache .ruff_cache .hypothesis
