@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from lrqr.errors import DataError, UsageError
@@ -76,3 +77,113 @@ def test_state_round_trip_keeps_thresholds(data: Any) -> None:
     again = LRQR.from_state(model.to_state())
     np.testing.assert_array_equal(again.predict(target), model.predict(target))
     assert again.selection_table_ == model.selection_table_
+
+
+def test_a_row_has_the_same_threshold_alone_and_in_any_batch(data: Any) -> None:
+    X, y, target = data
+    for width in (1, 3, 5):
+        model = LRQR(regularization=0.1, ridge=1.0).fit(X[:, :width], y, X_target=target[:, :width])
+        together = model.predict(target[:, :width])
+        alone = np.concatenate([model.predict(target[[i], :width]) for i in range(len(target))])
+        pairs = np.concatenate([model.predict(target[i : i + 2, :width]) for i in range(0, 150, 2)])
+        np.testing.assert_array_equal(alone, together)
+        np.testing.assert_array_equal(pairs, together)
+        assert model.predict(np.empty((0, width))).shape == (0,)
+
+
+def test_fitting_twice_gives_the_same_bytes(data: Any) -> None:
+    X, y, target = data
+    first, second = (LRQR().fit(X, y, X_target=target) for _ in range(2))
+    assert first.coef_.tobytes() == second.coef_.tobytes()
+    assert first.objective_ == second.objective_
+
+
+def test_frames_are_matched_by_name(data: Any) -> None:
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    X, y, target = data
+    names = list("abcde")
+    plain = LRQR(regularization=0.1, ridge=1.0).fit(X, y, X_target=target)
+    for frame in (pandas.DataFrame, polars.DataFrame):
+        source, other = (frame(dict(zip(names, part.T, strict=True))) for part in (X, target))
+        model = LRQR(regularization=0.1, ridge=1.0).fit(source, y, X_target=other[names[::-1]])
+        assert list(model.feature_names_in_) == names
+        np.testing.assert_array_equal(model.predict(other), plain.predict(target))
+        with pytest.raises(DataError, match="lacks the columns b"):
+            LRQR().fit(source, y, X_target=other[["a", "c", "d", "e"]])
+
+
+def test_score_units_and_shifts_below_zero(data: Any) -> None:
+    X, y, target = data
+    plain = LRQR(regularization=0.1, ridge=1.0).fit(X, y, X_target=target)
+    scaled = LRQR(regularization=0.1, ridge=1.0).fit(X, 1e4 * y, X_target=target)
+    np.testing.assert_allclose(scaled.predict(target), 1e4 * plain.predict(target), rtol=1e-6)
+    low = y - y.min()
+    zero, below = (
+        LRQR(regularization=0.1, ridge=1.0).fit(X, part, X_target=target) for part in (low, low - 5.0)
+    )
+    assert below.score_offset_ == -5.0
+    np.testing.assert_allclose(below.predict(target), zero.predict(target) - 5.0, rtol=1e-9)
+
+
+def test_unlabeled_source_rows_enter_the_second_moment_alone(data: Any) -> None:
+    X, y, target = data
+    same = LRQR(regularization=0.1, ridge=1.0).fit(X, y, X_target=target, X_source=np.tile(X, (3, 1)))
+    other = LRQR(regularization=0.1, ridge=1.0, standardize=False, score_scale=1.0)
+    other.fit(X, y, X_target=target, X_source=np.tile(X, (3, 1)))
+    plain = LRQR(regularization=0.1, ridge=1.0, standardize=False, score_scale=1.0)
+    plain.fit(X, y, X_target=target)
+    assert same.converged_
+    assert other.objective_ == pytest.approx(plain.objective_, rel=1e-9)
+
+
+@pytest.mark.parametrize("n", [1, 2, 7])
+def test_a_handful_of_rows_gives_finite_thresholds(data: Any, n: int) -> None:
+    X, y, target = data
+    assert np.isfinite(LRQR().fit(X[:n], y[:n], X_target=target).predict(target)).all()
+
+
+def test_more_features_than_rows_and_a_far_target_give_finite_thresholds() -> None:
+    rng = np.random.default_rng(1)
+    X, y, target = rng.normal(size=(40, 90)), np.abs(rng.normal(size=40)), rng.normal(size=(30, 90))
+    for shift in (0.0, 100.0):
+        model = LRQR().fit(X, y, X_target=target + shift)
+        assert model.converged_
+        assert np.isfinite(model.predict(target + shift)).all()
+    with pytest.raises(UsageError, match="set ridge > 0"):
+        LRQR(ridge=0.0, regularization=1.0).fit(X, y, X_target=target)
+
+
+@pytest.mark.parametrize("value", [0.0, 2.0, -3.0])
+def test_equal_scores(data: Any, value: float) -> None:
+    X, _, target = data
+    thresholds = LRQR().fit(X, np.full(len(X), value), X_target=target).predict(target)
+    if value <= 0.0:
+        np.testing.assert_allclose(thresholds, value, atol=1e-12)
+    else:
+        assert np.isfinite(thresholds).all()
+        assert abs(np.mean(thresholds) - value) < 0.5
+
+
+def test_no_convergence_is_a_warning_with_a_remedy(data: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y, target = data
+    for name in ("newton", "interior"):
+        monkeypatch.setattr(f"lrqr.solvers.{name}._MAX_STEPS", 1)
+    with pytest.warns(ConvergenceWarning, match="raise ridge or regularization, or loosen tol"):
+        model = LRQR(regularization=1e-3, ridge=1e-3).fit(X, y, X_target=target)
+    assert not model.converged_
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"coverage": 90}, "did you mean 0.9"),
+        ({"regularization": "atuo"}, "regularization"),
+        ({"ridge": -1.0}, "ridge"),
+        ({"score_scale": 0.0}, "score_scale"),
+        ({"solver": "newtn", "regularization": 0.1, "ridge": 1.0}, "did you mean 'newton'"),
+    ],
+)
+def test_parameters_are_checked(data: Any, parameters: dict[str, Any], message: str) -> None:
+    X, y, target = data
+    with pytest.raises(UsageError, match=message):
+        LRQR(**parameters).fit(X, y, X_target=target)
