@@ -5,11 +5,13 @@ Colors are those of Okabe and Ito (2008), which the color-blind can tell apart; 
 
 from __future__ import annotations
 
+import textwrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     import pandas as pd
@@ -28,6 +30,7 @@ _STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
 }
 _BARS = 2.0
+_CHARACTERS = 11.0  # of a title, per inch
 
 
 def draw(experiment: Experiment, summary: pd.DataFrame) -> Figure:
@@ -59,14 +62,23 @@ def _grid(experiment: Experiment, shifts: list[str], rows: int, height: float) -
 
     columns = min(experiment.figure.columns, len(shifts))
     blocks = -(-len(shifts) // columns)
-    figure = Figure(figsize=(2.7 * columns + 0.6, height * rows * blocks + 0.6), layout="constrained")
+    width = max(2.7 * columns + 0.6, 4.0)
+    figure = Figure(figsize=(width, height * rows * blocks + 0.6), layout="constrained")
     FigureCanvasAgg(figure)
-    axes = figure.subplots(rows * blocks, columns, squeeze=False, sharey="row")
+    axes = figure.subplots(rows * blocks, columns, squeeze=False)
     for position in range(len(shifts), blocks * columns):
         for row in range(rows):
             axes[position // columns * rows + row, position % columns].axis("off")
-    figure.suptitle(experiment.figure.title or experiment.title)
+    title = experiment.figure.title or experiment.title
+    figure.suptitle(textwrap.fill(title, round(_CHARACTERS * width)))
     return figure, axes
+
+
+def _share(axes: Sequence[Axes]) -> None:
+    """Give all axes the same vertical limits."""
+    limits = [axis.get_ylim() for axis in axes]
+    for axis in axes:
+        axis.set_ylim(min(low for low, _ in limits), max(high for _, high in limits))
 
 
 def _methods(experiment: Experiment, summary: pd.DataFrame) -> Figure:
@@ -89,11 +101,12 @@ def _methods(experiment: Experiment, summary: pd.DataFrame) -> Figure:
             _published(axis, experiment, shift, labels, metric)
         upper.axhline(experiment.coverage, color="black", linewidth=0.8, linestyle="--", zorder=0)
         upper.set_title(shift)
-        lower.set_ylim(bottom=0.0)
         _note_infinite(lower, table)
+        lower.set_ylim(0.0, 1.15 * lower.get_ylim()[1])
         if column == 0:
             upper.set_ylabel("target coverage")
             lower.set_ylabel(experiment.figure.size_label)
+    _share([axes[2 * (position // columns), position % columns] for position in range(len(shifts))])
     return figure
 
 
@@ -170,6 +183,7 @@ def _path(experiment: Experiment, summary: pd.DataFrame) -> Figure:
         axis.axhline(experiment.coverage, color="black", linewidth=0.8, linestyle="--", zorder=0)
         axis.set_title(shift)
         axis.set_xlabel("λ")
+    _share([axes[divmod(position, axes.shape[1])] for position in range(len(shifts))])
     axes[0, 0].set_ylabel("target coverage")
     axes[0, 0].legend(fontsize=7, frameon=False)
     return figure
