@@ -6,7 +6,7 @@ other solver against it.
 
 from __future__ import annotations
 
-import importlib
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -58,7 +58,9 @@ class ConvexPart:
     """min over γ of F(γ, β), built once and solved for any β (and any λ, through β and λ alone)."""
 
     def __init__(self, problem: Problem) -> None:
-        cp: Any = importlib.import_module("cvxpy")
+        import cvxpy
+
+        cp: Any = cvxpy  # its types know neither sum nor sum_squares
         n, p = problem.features.shape
         self._problem = problem
         values, vectors = np.linalg.eigh(problem.second_moment)
@@ -78,7 +80,10 @@ class ConvexPart:
         self._strength.value = self._problem.regularization * beta * beta
         self._linear.value = 2.0 * self._problem.regularization * beta * self._problem.target_mean
         accuracy: dict[str, Any] = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
-        self._program.solve(solver="CLARABEL", **accuracy)
+        with warnings.catch_warnings():
+            # Where that much cannot be had, "may be inaccurate" is for the gap to judge.
+            warnings.simplefilter("ignore", UserWarning)
+            self._program.solve(solver="CLARABEL", **accuracy)
         if self._gamma.value is None:
             raise UsageError(f"the reference solver found no solution at beta={beta}: {self._program.status}")
         n = len(self._problem.scores)
