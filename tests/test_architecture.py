@@ -27,8 +27,12 @@ def test_import_contracts_can_fail(tmp_path: Path) -> None:
     """The linter sees a forbidden import: a copy of the tree in which a score imports the command line."""
     shutil.copytree(ROOT / "lrqr", tmp_path / "lrqr")
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
-    (tmp_path / "lrqr" / "scores" / "broken.py").write_text('"""Broken on purpose."""\nimport lrqr.workflows\n')
-    result = subprocess.run([_linter(), "--no-cache"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    (tmp_path / "lrqr" / "scores" / "broken.py").write_text(
+        '"""Broken on purpose."""\nimport lrqr.workflows\n'
+    )
+    result = subprocess.run(
+        [_linter(), "--no-cache"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
     assert result.returncode == 1
     assert "lrqr.scores.broken" in result.stdout
 
@@ -36,6 +40,12 @@ def test_import_contracts_can_fail(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_files_stay_small(path: Path) -> None:
     assert len(path.read_text().splitlines()) <= 350
+
+
+def test_every_room_stands_in_the_document() -> None:
+    document = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rooms = {path.relative_to(ROOT / "lrqr").parts[0].removesuffix(".py") for path in SOURCES} - {"__init__"}
+    assert {room for room in rooms if f"`{room}`" not in document} == set()
 
 
 def test_cvxpy_is_imported_by_the_reference_solver_only() -> None:
