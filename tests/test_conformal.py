@@ -17,6 +17,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from lrqr import artifact, registry
 from lrqr.conformal import ConformalClassifier, ConformalRegressor, ThresholdModel
 from lrqr.errors import DataError, LrqrWarning, UsageError
+from lrqr.methods.lrqr import LRQR
 from lrqr.quantiles import conformal_quantile
 
 METHODS = registry.names("methods")
@@ -59,6 +60,24 @@ def test_rows_are_scored_each_on_its_own(method: str) -> None:
     together = model.predict(X_NEW[:12])
     alone = np.concatenate([model.predict(X_NEW[i : i + 1]) for i in range(12)])
     assert np.array_equal(together, alone)
+
+
+@pytest.mark.parametrize("feature_map", ["given", "learned"])
+def test_further_levels_are_fits_at_those_levels(feature_map: Any, tmp_path: Any) -> None:
+    scores = np.abs(Y)
+    model = ThresholdModel("lrqr", feature_map=feature_map).fit(
+        X, scores, X_target=X_NEW, levels=(0.5, 0.8)
+    )
+    again = ThresholdModel.from_state(artifact.load(artifact.save(model.to_state(), tmp_path / "model")))
+    chosen = {"regularization": model.estimator_.regularization_, "ridge": model.estimator_.ridge_}
+    for level in (0.5, 0.8):
+        alone = ThresholdModel(LRQR(level, **chosen), feature_map=feature_map).fit(X, scores, X_target=X_NEW)
+        assert np.array_equal(model.at(level).predict(X_NEW), alone.predict(X_NEW))
+        assert np.array_equal(again.at(level).predict(X_NEW), alone.predict(X_NEW))
+        assert again.at(level).coverage_ == level
+    assert model.coverage_ == 0.9
+    with pytest.raises(UsageError, match=r"not calibrated at 0\.7; its further levels are: 0\.5, 0\.8"):
+        model.at(0.7)
 
 
 def test_learned_features_score_rows_each_on_its_own() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -16,6 +18,8 @@ from lrqr.learned import LearnedFeatures
 from lrqr.selection import lighten
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from lrqr.arrays import FloatArray
     from lrqr.ratio import LikelihoodRatio
 
@@ -55,6 +59,8 @@ class ThresholdModel(BaseEstimator):
     learned_ : LearnedFeatures or None
     offset_ : Offset or None
         Only with learned features.
+    levels_ : dict of float to (estimator, Offset or None)
+        The method at the further levels that `fit` was asked for; see `at`.
     largest_score_ : float
         The largest finite calibration score, in score units (what ``infinite="clip"`` puts for infinity).
     known_ratio_ : bool
@@ -86,6 +92,7 @@ class ThresholdModel(BaseEstimator):
         ratio: LikelihoodRatio | FloatArray | None = None,
         prediction: Any = None,
         prediction_target: Any = None,
+        levels: Iterable[float] = (),
     ) -> Self:
         """Fit the feature map and the method.
 
@@ -104,6 +111,9 @@ class ThresholdModel(BaseEstimator):
         prediction, prediction_target : array-like of shape (n1, k), (n2, k), optional
             What the user's model says of the rows of X and X_target. Learned features use them if both are
             given, and `predict` then needs those of its rows; given features do not.
+        levels : iterable of float, optional
+            Further coverages to calibrate at, on the same features and ratios and with the λ and the ridge
+            that were chosen for ``coverage``, so that each costs one fit without cross-validation.
         """
         X = as_matrix(X, "X")
         y = as_vector(y, "y", length=X.shape[0])
@@ -118,10 +128,13 @@ class ThresholdModel(BaseEstimator):
         self.n_source_, self.n_features_in_ = X.shape
         self.largest_score_ = float(y.max())
         self.known_ratio_ = ratio is not None and not hasattr(ratio, "predict")
-        self.learned_, self.offset_ = None, None
+        self.learned_ = None
         if self.feature_map_ == "given":
-            self.estimator_ = estimator.fit(X, y, X_target=X_target, X_source=X_source, ratio=ratio)
-            return self
+
+            def calibrate(method: Any, _: float) -> tuple[Any, Offset | None]:
+                return method.fit(X, y, X_target=X_target, X_source=X_source, ratio=ratio), None
+
+            return self._calibrate(calibrate, estimator, levels)
         if X_target is None:
             X_target, prediction_target = X, prediction
         both = prediction is not None and prediction_target is not None
@@ -133,14 +146,26 @@ class ThresholdModel(BaseEstimator):
             prediction=prediction if both else None,
             prediction_target=prediction_target if both else None,
         )
-        level = self.coverage_
         lighten(estimator, len(source), len(target))
-        self.estimator_ = estimator.set_params(coverage=shape_level(level)).fit(source, y, X_target=target)
         ratios = (
             as_vector(ratio, "ratio", length=len(y)) if self.known_ratio_ else self.learned_.source_ratio_
         )
-        self.offset_ = Offset(y - self.estimator_.predict(source), ratios, level)
-        return self
+
+        def lift(method: Any, level: float) -> tuple[Any, Offset | None]:
+            fitted = method.set_params(coverage=shape_level(level)).fit(source, y, X_target=target)
+            return fitted, Offset(y - fitted.predict(source), ratios, level)
+
+        return self._calibrate(lift, estimator, levels)
+
+    def at(self, level: float) -> Self:
+        """Return the model at another coverage, one of those that `fit` was asked for."""
+        if level not in self.levels_:
+            known = ", ".join(f"{value:g}" for value in self.levels_) or "none"
+            raise UsageError(f"the model was not calibrated at {level:g}; its further levels are: {known}")
+        other = copy.copy(self)
+        other.coverage_, other.levels_ = level, {}
+        other.estimator_, other.offset_ = self.levels_[level]
+        return other
 
     def predict(
         self,
@@ -197,6 +222,14 @@ class ThresholdModel(BaseEstimator):
             "estimator": self.estimator_.to_state(),
             "learned": None if self.learned_ is None else self.learned_.to_state(),
             "offset": None if self.offset_ is None else self.offset_.to_state(),
+            "levels": [
+                {
+                    "level": level,
+                    "estimator": estimator.to_state(),
+                    "residuals": None if offset is None else offset.residuals,
+                }
+                for level, (estimator, offset) in self.levels_.items()
+            ],
         }
 
     @classmethod
@@ -210,12 +243,35 @@ class ThresholdModel(BaseEstimator):
         model.n_source_ = state["n_source"]
         model.n_features_in_ = state["n_features"]
         model.known_ratio_ = state["known_ratio"]
-        model.estimator_ = registry.load("methods", model.method_).ESTIMATOR.from_state(state["estimator"])
+        estimator = registry.load("methods", model.method_).ESTIMATOR
+        model.estimator_ = estimator.from_state(state["estimator"])
         model.learned_, model.offset_ = None, None
         if state["learned"] is not None:
             model.learned_ = LearnedFeatures.from_state(state["learned"])
             model.offset_ = Offset.from_state(state["offset"])
+        model.levels_ = {}
+        for row in state["levels"]:
+            own = model.offset_ and replace(model.offset_, residuals=row["residuals"], level=row["level"])
+            model.levels_[row["level"]] = (estimator.from_state(row["estimator"]), own)
         return model
+
+    def _calibrate(
+        self,
+        calibrate: Callable[[Any, float], tuple[Any, Offset | None]],
+        estimator: Any,
+        levels: Iterable[float],
+    ) -> Self:
+        self.estimator_, self.offset_ = calibrate(estimator, self.coverage_)
+        tuned = {
+            name: getattr(self.estimator_, f"{name}_")
+            for name in ("regularization", "ridge")
+            if name in estimator.get_params() and hasattr(self.estimator_, f"{name}_")
+        }
+        self.levels_ = {
+            float(level): calibrate(clone(estimator).set_params(coverage=level, **tuned), float(level))
+            for level in levels
+        }
+        return self
 
     def _make(self) -> Any:
         if not isinstance(self.method, str):

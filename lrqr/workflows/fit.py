@@ -33,6 +33,11 @@ if TYPE_CHECKING:
 COMPANIONS = ("split", "weighted")
 """Methods that are calibrated beside the chosen one, for `evaluate` to compare."""
 
+LEVELS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
+"""Coverages at which `evaluate` says what the method reaches."""
+
+_AT_LEVELS = ("lrqr", "split")  # others would store the calibration rows once more for each level
+
 
 @dataclass(frozen=True)
 class FitOptions(Choices):
@@ -260,8 +265,15 @@ def _fit_threshold(name: str, options: FitOptions, rows: _Rows) -> ThresholdMode
     model = ThresholdModel(method, feature_map=feature_map, random_state=options.seed)
     uses_known = estimator.USES_RATIO or feature_map == "learned"
     ratio = rows.known if rows.known is not None and uses_known else rows.ratio
+    further = chosen and name in _AT_LEVELS
     return model.fit(
-        rows.X, rows.scores, X_target=rows.X_target, X_source=rows.X_source, ratio=ratio, **rows.hints
+        rows.X,
+        rows.scores,
+        X_target=rows.X_target,
+        X_source=rows.X_source,
+        ratio=ratio,
+        levels=[level for level in LEVELS if further and level != options.coverage],
+        **rows.hints,
     )
 
 
