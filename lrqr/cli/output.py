@@ -52,9 +52,11 @@ def emit(kind: str, results: dict[str, Any], output_format: str) -> None:
 
 
 def check_report(path: Path | None, *, force: bool) -> None:
-    """Refuse to write over a file (worth asking before the work)."""
-    if path is not None and path.exists() and not force:
-        raise UsageError(f"{path} exists already; pass --force to replace it")
+    """Refuse to write over a file or the JSON and CSV beside it (worth asking before the work)."""
+    if path is not None:
+        from lrqr.report import check_free
+
+        check_free(path, force=force)
 
 
 def write_report(ctx: click.Context, results: dict[str, Any], path: Path | None, *, force: bool) -> None:

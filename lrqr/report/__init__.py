@@ -19,7 +19,7 @@ out too. Nothing in the page needs JavaScript, a network or another file.
 
 from __future__ import annotations
 
-from lrqr.report.render import render, write
+from lrqr.report.render import check_free, render, write
 from lrqr.report.results import Comparison, Diagnosed, Evaluation, parse
 
-__all__ = ["Comparison", "Diagnosed", "Evaluation", "parse", "render", "write"]
+__all__ = ["Comparison", "Diagnosed", "Evaluation", "check_free", "parse", "render", "write"]

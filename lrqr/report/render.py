@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lrqr.errors import DataError
+from lrqr.errors import UsageError
 from lrqr.report import texts
 from lrqr.report.plain import CSV_HEAD, to_csv, to_json
 from lrqr.report.results import Comparison, Evaluation, Panel, Shift, parse
@@ -74,26 +74,44 @@ def write(results: Mapping[str, Any], path: str | Path, *, force: bool = False) 
 
     Raises
     ------
-    DataError
-        If one of the three exists and ``force`` is False; or, with ``force`` too, if what is beside the page
-        is no report of lrqr: ``test.html`` must not replace the data in ``test.csv``. Nothing is then
-        written.
+    UsageError
+        As `check_free`; nothing is then written.
+    """
+    paths = check_free(path, force=force)
+    for item, text in zip(paths, (render(results), to_json(results), to_csv(results)), strict=True):
+        item.write_text(text, encoding="utf-8", newline="\n")
+    return paths
+
+
+def check_free(path: str | Path, *, force: bool = False) -> tuple[Path, Path, Path]:
+    """Return the page, the JSON and the CSV that `write` would write (worth asking before the work).
+
+    Raises
+    ------
+    UsageError
+        If there is no such folder; if one of the three exists and ``force`` is False; or, with ``force`` too,
+        if what is beside the page is no report of lrqr: ``test.html`` must not replace the data in
+        ``test.csv``.
     """
     page = Path(path)
     if page.suffix.lower() not in {".html", ".htm"}:
         page = page.with_name(page.name + ".html")
+    if not page.parent.is_dir():
+        raise UsageError(f"{page}: the directory {page.parent} does not exist; make it first")
     paths = (page, page.with_suffix(".json"), page.with_suffix(".csv"))
-    taken = [str(item) for item in paths if item.exists()]
-    if taken and not force:
-        raise DataError(f"refusing to overwrite {', '.join(taken)}; use --force or another name")
-    strange = [str(item) for item in paths[1:] if item.exists() and not _is_report(item)]
+    there = [item for item in paths if item.exists()]
+    strange = [str(item) for item in there if item != page and not _is_report(item)]
     if strange:
-        raise DataError(
+        raise UsageError(
             f"the report {page} brings its numbers beside it, and {', '.join(strange)} would be overwritten, "
             "which is no report of lrqr; give the report another name"
         )
-    for item, text in zip(paths, (render(results), to_json(results), to_csv(results)), strict=True):
-        item.write_text(text, encoding="utf-8", newline="\n")
+    if there and not force:
+        verb = "exists" if len(there) == 1 else "exist"
+        raise UsageError(
+            f"{', '.join(map(str, there))} {verb} already; pass --force (force=True) to replace a report, or "
+            "choose another name"
+        )
     return paths
 
 
@@ -148,7 +166,7 @@ def _draw_evaluation(page: Evaluation) -> dict[str, list[Figure | None]]:
         "shift": _draw_shift(page.shift),
         "methods": list(figures.methods(panel, name="methods")),
         "thresholds": list(figures.profiles(page.profiles)),
-        "selection": [figures.selection(page.selection, page.criterion), figures.path(page.path)],
+        "selection": [figures.selection(page.selection, page.criterion)],
     }
 
 
