@@ -10,6 +10,7 @@ from lrqr.diagnostics import diagnose as compare_features
 from lrqr.diagnostics import schema_differences
 from lrqr.features import TableEncoder
 from lrqr.formats import open_table
+from lrqr.roles import expand
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -60,7 +61,7 @@ def diagnose(
         random_state=seed,
     )
     differences = schema_differences(*frames)
-    names = [open_table(path).columns for path in (source, target)]
+    names = [_unassigned(path, found) for path in (source, target)]
     differences["only_source"] = [name for name in names[0] if name not in names[1]]
     differences["only_target"] = [name for name in names[1] if name not in names[0]]
     return {
@@ -69,3 +70,10 @@ def diagnose(
         "nominal": level,
         "columns": differences,
     }
+
+
+def _unassigned(path: Path, roles: Roles) -> list[str]:
+    """Return the columns without a role: the outcome, say, is not expected in a target."""
+    names = open_table(path).columns
+    known = roles.taken.union(expand(roles.exclude, names, [], "excluded"))
+    return [name for name in names if name not in known]
