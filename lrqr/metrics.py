@@ -217,7 +217,7 @@ def size_stratified(
     levels = np.arange(1, bins) / bins
     edges = np.unique(np.quantile(values, levels, method="inverted_cdf"))
     bin_of = np.searchsorted(edges, values, side="left")
-    table = by_group(covered=covered, group=bin_of, nominal=nominal, confidence=confidence)
+    table = by_group(covered=covered, group=bin_of, nominal=nominal, sizes=values, confidence=confidence)
     for row in table:
         inside = values[bin_of == row.pop("group")]
         row |= {"smallest": float(inside.min()), "largest": float(inside.max())}

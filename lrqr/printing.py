@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lrqr.terminal import cell, percent, table, to_csv
+from lrqr.terminal import cell, percent, table, to_csv, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,6 +19,13 @@ _VERDICTS = {
     "compatible": "compatible with the promise: the interval holds it",
     "above": "above the promise: safe, but larger than needed",
 }
+
+
+_CLIPPED = "infinite thresholds count as the largest calibration score in sizes"
+_BELOW = (
+    "these rows may differ from the target of the fit, or the outcome may depend on the features in another "
+    "way than in the source, which no weighting can repair"
+)
 
 
 def render(kind: str, results: Results, output_format: str) -> str:
@@ -132,12 +139,10 @@ def _evaluation(results: Results) -> str:
         rows.append(("coverage", f"{percent(coverage['value'])}  (95 % interval {interval})"))
         rows.append(("verdict", _VERDICTS[coverage["verdict"]]))
         if coverage["verdict"] == "below":
-            rows.append(
-                ("", "these rows may differ from the target of the fit, or the outcome may depend on the")
-            )
-            rows.append(("", "features in another way than in the source, which no weighting can repair"))
+            rows.append(("", _BELOW))
     of = {"set": "set size", "interval": "interval length", "threshold": "threshold"}[size["of"]]
-    rows.append((of, f"mean {cell(size['mean'])}, median {cell(size['median'])}"))
+    finite = " of the finite ones" if size["infinite"] and size["of"] != "set" else ""
+    rows.append((of, f"mean {cell(size['mean'])}{finite}, median {cell(size['median'])}"))
     shares = ("infinite", "empty", "full", "singleton")
     rows.append(
         ("shares", ", ".join(f"{name} {percent(size[name])}" for name in shares if size[name] is not None))
@@ -146,10 +151,13 @@ def _evaluation(results: Results) -> str:
         rows.append(("interval score", cell(results["interval_score"])))
     slab = results["worst_slab"]
     if slab:
-        rows.append(("worst slab", f"{percent(slab['coverage'])} of {slab['n']} held-out rows"))
+        interval = f"{percent(slab['low'])} to {percent(slab['high'])}"
+        rows.append(("worst slab", f"{percent(slab['coverage'])} of {slab['n']} held-out rows ({interval})"))
     shift = results["shift"]
     effective = f"effective size {shift['effective_size']:.0f} of {shift['n_source']}"
     rows.append(("shift", f"{shift['verdict']}; domain AUC {shift['auc']:.2f}, {effective}"))
+    if shift["remark"]:
+        rows.append(("", f"{shift['promise']} {shift['remark']}"))
     rows.append(("outside support", percent(shift["outside_support_here"]) + " of these rows"))
     blocks = [_pairs(results["title"], rows)]
     if results["groups"]:
@@ -181,12 +189,14 @@ def _methods(title: str, methods: Sequence[Mapping[str, Any]]) -> str:
             row["name"],
             percent(row.get("coverage")),
             f"{percent(row['low'])} to {percent(row['high'])}" if "low" in row else None,
-            row["size"],
+            row.get("size_clipped", row["size"]),
             percent(row["infinite"]),
         )
         for row in methods
     ]
-    return table(("method", "coverage", "95 % interval", "mean size", "infinite"), rows, title=title)
+    laid_out = table(("method", "coverage", "95 % interval", "mean size", "infinite"), rows, title=title)
+    clipped = any("size_clipped" in row for row in methods)
+    return laid_out + (f"\n {_CLIPPED}." if clipped else "")
 
 
 def _comparison(results: Results) -> str:
@@ -210,7 +220,7 @@ def _comparison(results: Results) -> str:
         title = f"{panel['name']}: promised {percent(panel['nominal'])}, splits: {panel['splits']}"
         blocks.append(table(columns, rows, title=title))
     notes = f"Means ± standard errors over splits; Δ: paired difference to {results['reference']}; "
-    notes += "infinite thresholds count as the largest calibration score in sizes."
+    notes += f"{_CLIPPED}."
     for check in results.get("checks", []):
         notes += f"\n{check['verdict']}: {check['claim']} {check['found']} (expected {check['expected']})"
     return "\n\n".join([*blocks, notes])
@@ -315,5 +325,7 @@ def _verification(results: Results) -> str:
 
 def _pairs(title: str, rows: Sequence[tuple[str, Any]]) -> str:
     width = max(len(name) for name, _ in rows)
-    lines = [f"{name:<{width}}  {cell(value)}" for name, value in rows]
-    return "\n".join([title, *(f"  {line}" for line in lines)])
+    lines = [
+        wrapped(cell(value), first=f"  {name:<{width}}  ", rest=" " * (width + 4)) for name, value in rows
+    ]
+    return "\n".join([title, *lines])

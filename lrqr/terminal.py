@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import csv
 import io
+import shutil
 import sys
+import textwrap
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
 _PLAIN_WIDTH = 200
+_NARROWEST = 20  # columns for a text beside its label
 
 
 def say(message: str) -> None:
-    """Print a message to stderr."""
-    sys.stderr.write(f"{message}\n")
+    """Print a message to stderr, lines that are too long for a terminal broken between words."""
+    lines = [
+        wrapped(line.lstrip(), first=line[: len(line) - len(line.lstrip())], rest="  ", stream=sys.stderr)
+        for line in message.split("\n")
+    ]
+    sys.stderr.write("\n".join(lines) + "\n")
 
 
 def warn(message: object) -> None:
@@ -44,6 +51,35 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, title: str |
     console.print(laid_out)
     lines = [line.rstrip() for line in buffer.getvalue().rstrip().splitlines()]
     return "\n".join(([title] if title else []) + [line for line in lines if line])
+
+
+def wrapped(text: str, *, first: str = "", rest: str = "", stream: TextIO | None = None) -> str:
+    """Break a line between words where the terminal ends; plain text stays one line.
+
+    Parameters
+    ----------
+    text : str
+    first, rest : str
+        What the first line and all others begin with.
+    stream : file, optional
+        Where it will be printed; stdout if not given.
+    """
+    if not (stream or sys.stdout).isatty():
+        return (first + text).rstrip()
+    width = max(shutil.get_terminal_size().columns, len(rest) + _NARROWEST)
+    return (
+        "\n".join(
+            textwrap.wrap(
+                text,
+                width,
+                initial_indent=first,
+                subsequent_indent=rest,
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
+        )
+        or first.rstrip()
+    )
 
 
 def cell(value: Any) -> str:

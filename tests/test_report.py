@@ -22,7 +22,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lrqr.diagnostics import diagnose
-from lrqr.errors import DataError
+from lrqr.errors import DataError, UsageError
 from lrqr.report import Comparison, Diagnosed, Evaluation, parse, render, write
 from lrqr.report.texts import number, percent, plain
 
@@ -96,9 +96,6 @@ def evaluation() -> dict[str, Any]:
             for ridge in (1, 10)
         ],
         "criterion": "held-out pinball",
-        "path": [
-            {"regularization": lam, "objective": -lam, "gap": 1e-9, "iterations": 7} for lam in (0.1, 1.0)
-        ],
         "model": {"method": "lrqr", "parameters": {"ridge": "auto"}, "gap": 3e-9, "converged": True},
         "provenance": {"lrqr": "0.1.0", "inputs": {"source": {"sha256": "ab" * 32}}},
         "warnings": ["3 intervals are infinite"],
@@ -195,7 +192,7 @@ def test_evaluation_says_all_that_was_found() -> None:
         "2.317", "81.2%", "north", "84.6%", "below", "few rows", "region",  # groups
         "51.2%", "81.2%",  # levels
         "split", "70.1%", "1.375", "weighted", "98%", "3.25", "20%",  # methods
-        "held-out pinball", "chosen", "1e−09", "3e−09",  # selection, path, model
+        "held-out pinball", "chosen", "3e−09",  # selection, model
         "parameters · ridge", "auto", "inputs · source · sha256", "ab" * 32,  # provenance
         "3 intervals are infinite",
     ):  # fmt: skip
@@ -239,15 +236,21 @@ def test_comparison_says_all_that_was_found() -> None:
         assert said in text, said
 
 
-def test_a_mean_of_the_finite_ones_is_called_that() -> None:
-    methods = [{"name": "weighted", "coverage": 0.98, "size": 0.5, "infinite": 0.7}]
-    text = Page(render({"methods": methods, "nominal": 0.9, "splits": 1})).text
-    assert "0.5 finite ones only" in text
-    assert "finite only: infinite ones are left out" in text
-    cut = [methods[0] | {"size": math.inf, "size_clipped": 2.5}]
-    text = Page(render({"methods": cut, "nominal": 0.9, "splits": 1})).text
-    assert "finite ones only" not in text
-    assert "∞ cut: infinite ones count as the largest calibration score" in text
+def test_infinite_sizes_are_drawn_as_the_largest_score_and_called_that() -> None:
+    cut = {"name": "weighted", "coverage": 0.98, "size": math.inf, "size_clipped": 2.5, "infinite": 0.7}
+    said = "∞ cut: infinite ones count as the largest calibration score"
+    text = Page(render({"methods": [cut], "nominal": 0.9, "splits": 1})).text
+    assert "∞ 2.5" in text
+    assert said in text
+    # sets are finite even where their threshold is not
+    assert said not in render({"methods": [cut | {"size": 3.0}], "nominal": 0.9, "splits": 1})
+    # a run of reproduce calls the clipped size "size"
+    run = {"name": "weighted", "coverage": 0.98, "size": 2.5, "size_allow": math.inf, "infinite": 0.7}
+    panels = [{"name": name, "nominal": 0.9, "methods": [run]} for name in ("one", "two")]
+    text = Page(render({"panels": panels})).text
+    assert "∞ 2.5" in text
+    assert text.count("weighted 2.5 2.5") == 1  # both tasks at a glance
+    assert said in text
 
 
 def test_only_the_contract_is_needed() -> None:
@@ -349,7 +352,7 @@ def test_figures_are_left_out_without_their_data() -> None:
     names = set(re.findall(r'<svg[^>]*aria-labelledby="([a-z0-9-]+)-title', rendered("evaluation")))
     assert names == {
         "calibration", "sizes", "groups", "by-size", "overlap", "concentration", "differences",
-        "methods-coverage", "methods-size", "threshold-1", "selection", "path",
+        "methods-coverage", "methods-size", "threshold-1", "selection",
     }  # fmt: skip
     assert "<svg" not in render({"n": 5, "nominal": 0.9, "size": {"mean": 1.0}})
 
@@ -376,7 +379,7 @@ def test_the_same_numbers_are_written_as_json_and_csv(tmp_path: Path) -> None:
 
 def test_nothing_is_overwritten_without_force(tmp_path: Path) -> None:
     (tmp_path / "report.csv").write_text("mine")
-    with pytest.raises(DataError, match=r"refusing to overwrite .*report\.csv"):
+    with pytest.raises(UsageError, match=r"report\.csv would be overwritten, which is no report"):
         write(comparison(), tmp_path / "report.html")
     assert not (tmp_path / "report.html").exists()
     assert (tmp_path / "report.csv").read_text() == "mine"
@@ -384,13 +387,15 @@ def test_nothing_is_overwritten_without_force(tmp_path: Path) -> None:
     assert [path.name for path in write(comparison(), tmp_path / "report", force=True)] == [
         "report.html", "report.json", "report.csv",
     ]  # fmt: skip
+    with pytest.raises(UsageError, match=r"report\.html, .*report\.csv exist already; pass --force"):
+        write(comparison(), tmp_path / "report")
 
 
 def test_data_beside_a_report_are_safe_even_with_force(tmp_path: Path) -> None:
     """``--report test.html --force`` would replace the ``test.csv`` that was just judged."""
     for name, text in [("test.csv", "a,b\n1,2\n"), ("test.json", '{"a": 1}')]:
         (tmp_path / name).write_text(text)
-        with pytest.raises(DataError, match=rf"{name} would be overwritten.*another name"):
+        with pytest.raises(UsageError, match=rf"{name} would be overwritten.*another name"):
             write(comparison(), tmp_path / "test.html", force=True)
         assert (tmp_path / name).read_text() == text
         assert not (tmp_path / "test.html").exists()

@@ -180,9 +180,86 @@ def test_evaluate_writes_a_report(folder: Path) -> None:
     assert ran.code == 0
     assert (folder / "r.html").read_text().startswith("<!DOCTYPE html>")
     assert json.loads((folder / "r.json").read_text())["n"] == 200
-    again = lrqr("evaluate", folder / "model", folder / "test.csv", "--report", folder / "r.html")
-    assert again.code == 2
-    assert "exists already; pass --force" in again.err
+
+
+@pytest.mark.parametrize("name", ["page.html", "page.json", "page.csv"])
+def test_what_a_report_would_replace_is_seen_before_the_work(folder: Path, tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("mine")
+    for command in (
+        ("evaluate", folder / "model", folder / "test.csv"),
+        ("diagnose", *[folder / "test.csv"] * 2),
+    ):
+        ran = lrqr(*command, "--report", tmp_path / "page.html")
+        assert ran.code == 2
+        assert name in ran.err
+        assert ran.out == ""
+    assert lrqr(*command, "--report", tmp_path / "no" / "page.html").code == 2
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [(name, "mine")]
+
+
+def test_evaluate_says_what_the_report_draws(folder: Path) -> None:
+    found = lrqr("evaluate", folder / "model", folder / "test.csv", "--format", "json").json
+    assert [row["nominal"] for row in found["levels"]] == [0.5, 0.6, 0.7, 0.8, 0.9, 0.95]
+    reached = [row["coverage"] for row in found["levels"]]
+    assert reached == sorted(reached)
+    assert found["levels"][4]["coverage"] == found["coverage"]["value"]
+    assert all(row["low"] <= row["coverage"] <= row["high"] for row in found["levels"])
+    sizes = [row["size"] for row in found["by_size"]]
+    assert sizes == sorted(sizes)
+    assert np.average(sizes, weights=[row["n"] for row in found["by_size"]]) == pytest.approx(
+        found["size"]["mean"]
+    )
+    chosen = [row for row in found["selection"] if row["chosen"]]
+    assert [row["ridge"] for row in chosen] == [found["model"]["ridge"]]
+    assert found["criterion"] == "weighted pinball loss"
+
+
+def test_what_says_nothing_is_left_out(folder: Path, tmp_path: Path) -> None:
+    model = tmp_path / "split"
+    arguments = ("fit", folder / "source.csv", folder / "target.csv", *USER_MODEL, "-o", model)
+    assert lrqr(*arguments, "--method", "split").code == 0
+    ran = lrqr("evaluate", model, folder / "test.csv")
+    assert "by interval length" not in ran.out  # all are equal
+    assert "worst slab" not in ran.out  # fewer than 50 of 100 held-out rows are in it
+    assert ran.out.endswith("%\n")
+    write(tmp_path, many=table(2000, 0.5, seed=4))
+    slab = lrqr("evaluate", model, tmp_path / "many.csv", "--format", "json").json["worst_slab"]
+    assert slab["n"] >= 50
+    text = lrqr("evaluate", model, tmp_path / "many.csv").out
+    assert f"of {slab['n']} held-out rows ({100 * slab['low']:.1f} % to {100 * slab['high']:.1f} %)" in text
+
+
+def test_infinite_thresholds_count_as_the_largest_score_in_sizes(tmp_path: Path) -> None:
+    paths = write(
+        tmp_path, source=table(60, 0.0, 1), target=table(60, 2.0, 2)[["a", "b"]], test=table(60, 2.0, 3)
+    )
+    model = tmp_path / "model"
+    arguments = ("fit", paths["source"], paths["target"], *USER_MODEL, "-o", model)
+    assert lrqr(*arguments).code == 0
+    found = lrqr("evaluate", model, paths["test"], "--format", "json").json
+    weighted = next(row for row in found["methods"] if row["name"] == "weighted")
+    assert weighted["infinite"] > 0.0
+    assert weighted["size"] == "inf"
+    loaded = package.load(model)
+    thresholds = loaded.companions["weighted"].predict(pd.read_csv(paths["test"])[["a", "b"]].to_numpy())
+    largest = (pd.read_csv(paths["source"])["y"] - pd.read_csv(paths["source"])["yhat"]).abs().max()
+    assert weighted["size_clipped"] == pytest.approx(2 * np.minimum(thresholds, largest).mean())
+    text = lrqr("evaluate", model, paths["test"]).out
+    assert "infinite thresholds count as the largest calibration score in sizes." in text
+    assert all("size_clipped" not in row for row in found["methods"] if row["infinite"] == 0.0)
+
+
+def test_labels_may_show_what_the_fit_could_not_promise(tmp_path: Path) -> None:
+    paths = write(
+        tmp_path, source=table(200, 0.0, 1), target=table(200, 9.0, 2)[["a", "b"]], test=table(200, 9.0, 3)
+    )
+    model = tmp_path / "model"
+    arguments = ("fit", paths["source"], paths["target"], *USER_MODEL, "-o", model)
+    assert lrqr(*arguments).code == 0
+    assert "no overlap" in lrqr("evaluate", model, paths["test"]).out
+    assert "their coverage was measured, not promised" in lrqr("evaluate", model, paths["test"]).out
+    unlabeled = write(tmp_path, unlabeled=table(200, 9.0, 3).drop(columns="y"))["unlabeled"]
+    assert "was measured, not promised" not in lrqr("evaluate", model, unlabeled).out
 
 
 def test_inspect_a_model_and_a_table(folder: Path) -> None:
@@ -434,9 +511,13 @@ def test_diagnose_prints_the_contract(folder: Path, tmp_path: Path) -> None:
     assert ran.json["verdict"] == "shift within reach"
     assert ran.json["features"][0]["name"] == "a"
     text = lrqr("diagnose", folder / "source.csv", folder / "target.csv").out
-    assert "columns only in the source" in text
+    assert "columns only in the source  yhat, y" in text
+    for known in (USER_MODEL, ("--outcome", "y", "--exclude", "yh*")):
+        text = lrqr("diagnose", folder / "source.csv", folder / "target.csv", *known).out
+        assert "columns only in" not in text
     with_model = lrqr("diagnose", folder / "source.csv", folder / "test.csv", "--model", folder / "model")
     assert with_model.code == 0
+    assert "columns only in" not in with_model.out
     ran = lrqr("diagnose", folder / "source.csv", folder / "target.csv", "--report", tmp_path / "d.html")
     assert ran.code == 0, ran.err
     assert (tmp_path / "d.html").exists()

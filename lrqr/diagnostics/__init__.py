@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from lrqr.diagnostics.area import area_interval
 from lrqr.diagnostics.diagnosis import (
+    LITTLE_OVERLAP,
+    NO_OVERLAP,
     PROMISES,
     VERDICTS,
     Diagnosis,
@@ -19,6 +21,8 @@ from lrqr.diagnostics.schema import schema_differences
 from lrqr.diagnostics.support import Support
 
 __all__ = [
+    "LITTLE_OVERLAP",
+    "NO_OVERLAP",
     "PROMISES",
     "VERDICTS",
     "Diagnosis",

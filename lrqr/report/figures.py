@@ -40,7 +40,6 @@ if TYPE_CHECKING:
         Method,
         Panel,
         Profile,
-        Step,
     )
 
 
@@ -194,26 +193,6 @@ def selection(table: Sequence[Candidate], criterion: str) -> Figure | None:
         return finish(drawing, "selection", "Cross-validation curve", words)
 
 
-def path(steps: Sequence[Step]) -> Figure | None:
-    """Objective along the λ path."""
-    known = [step for step in steps if step.objective is not None and step.regularization > 0]
-    if len(known) < 2:
-        return None
-    known.sort(key=lambda step: step.regularization)
-    with canvas(2.7) as (drawing, axes):
-        x = [step.regularization for step in known]
-        axes.plot(
-            x, [float(step.objective or 0) for step in known], color=SERIES[0], marker="o", markersize=4
-        )
-        lambda_axis(axes, x)
-        axes.set_ylabel("objective")
-        gaps = [step.gap for step in known if step.gap is not None]
-        words = f"Objective along {len(known)} values of λ from {number(x[0])} to {number(x[-1])}."
-        if gaps:
-            words += f" Largest certified gap: {number(max(gaps))}."
-        return finish(drawing, "path", "The λ path", words)
-
-
 def methods(panel: Panel, *, name: str, spread: str = "standard error") -> list[Figure]:
     """Coverage and size of the methods side by side, with their spread."""
     about = f" on {panel.name}" if panel.name else ""
@@ -239,27 +218,21 @@ def _coverages(panel: Panel, *, name: str, about: str) -> Figure | None:
 
 
 def _sizes(panel: Panel, *, name: str, about: str) -> Figure | None:
-    shown = [method for method in panel.methods if _finite(method.size) or _finite(method.size_clipped)]
+    shown = [method for method in panel.methods if _finite(method.finite_size[0])]
     if not shown:
         return None
     with _rows([method.name for method in shown]) as (drawing, axes):
         for place, method in enumerate(shown):
-            size = float((method.size if _finite(method.size) else method.size_clipped) or 0)
-            half = method.size_se if _finite(method.size_se) else None
-            axes.errorbar(size, place, xerr=half, **_style(method))
-            if (method.infinite or 0.0) > 0.0:
-                mark = "finite only" if _finite(method.size) else "∞ cut"
+            size, half = method.finite_size
+            axes.errorbar(float(size or 0), place, xerr=half if _finite(half) else None, **_style(method))
+            if not _finite(method.size):
                 axes.annotate(
-                    mark, (size, place), (0, 5), textcoords="offset points", fontsize=9, ha="center"
+                    "∞ cut", (size, place), (0, 5), textcoords="offset points", fontsize=9, ha="center"
                 )
         axes.set_xlabel("mean size")
         words = "Mean size: " + "; ".join(f"{method.name} {number(method.size)}" for method in shown)
-        unbounded = [method for method in shown if (method.infinite or 0.0) > 0.0]
-        note = ""
-        if any(not _finite(method.size) for method in unbounded):
-            note += "; ∞ cut: infinite ones count as the largest calibration score"
-        if any(_finite(method.size) for method in unbounded):
-            note += "; finite only: infinite ones are left out"
+        cut = any(not _finite(method.size) for method in shown)
+        note = "; ∞ cut: infinite ones count as the largest calibration score" if cut else ""
         return finish(drawing, f"{name}-size", f"Mean size{about}{note}", words + ".")
 
 

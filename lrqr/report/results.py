@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from lrqr.errors import DataError
 
@@ -140,6 +140,7 @@ class Shift(_Row):
     negative_mass: Number = None
     verdict: str = ""
     promise: str = ""
+    remark: str | None = None  # of `evaluate`, where labels say what the fit could not promise
     features: list[Feature] = Field(default_factory=list)
     overlap: Overlap | None = None
     concentration: Concentration | None = None
@@ -162,19 +163,8 @@ class Candidate(_Row):
     regularization: float
     ridge: Number = None
     criterion: Number = None
-    criterion_se: Number = None
+    standard_error: Number = None  # of the criterion, over folds
     chosen: bool = False
-
-
-class Step(_Row):
-    """A step of the λ path of the final fit."""
-
-    regularization: float
-    objective: Number = None
-    beta: Number = None
-    gap: Number = None
-    iterations: int | None = None
-    size: Number = None  # mean threshold or size at this λ
 
 
 class Method(_Row):
@@ -185,15 +175,35 @@ class Method(_Row):
     coverage_se: Number = None
     low: Number = None
     high: Number = None
-    size: Number = None
+    size: Number = None  # mean over all rows: infinite if one is
     size_se: Number = None
     size_clipped: Number = None  # infinite thresholds replaced by the largest calibration score
+    size_clipped_se: Number = None
     infinite: Number = None
     seconds: Number = None
     coverage_difference: Number = None  # paired, to the reference method
     coverage_difference_se: Number = None
     size_difference: Number = None
     size_difference_se: Number = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _tell_sizes_apart(cls, row: Any) -> Any:
+        """Read runs of ``reproduce``, which call the clipped size ``size``, as the paper does."""
+        if not isinstance(row, dict) or "size_allow" not in row or "size_clipped" in row:
+            return row
+        clipped = {"size_clipped": row.get("size"), "size_clipped_se": row.get("size_se")}
+        size = row["size_allow"]
+        return (
+            row | clipped | {"size": size, "size_se": None if size != row.get("size") else row.get("size_se")}
+        )
+
+    @property
+    def finite_size(self) -> tuple[Number, Number]:
+        """The clipped size where there is one, else the size, and its standard error: it can be drawn."""
+        if self.size_clipped is not None:
+            return self.size_clipped, self.size_clipped_se
+        return self.size, self.size_se
 
 
 class Evaluation(_Row):
@@ -219,7 +229,6 @@ class Evaluation(_Row):
     profiles: list[Profile] = Field(default_factory=list)
     selection: list[Candidate] = Field(default_factory=list)
     criterion: str = ""  # what the selection minimised
-    path: list[Step] = Field(default_factory=list)
     model: dict[str, Any] = Field(default_factory=dict)
     provenance: dict[str, Any] = Field(default_factory=dict)
     warnings: list[str] = Field(default_factory=list)

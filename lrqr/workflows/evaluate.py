@@ -9,6 +9,7 @@ import numpy as np
 
 from lrqr import metrics, tables
 from lrqr import model as models
+from lrqr.diagnostics import LITTLE_OVERLAP, NO_OVERLAP
 from lrqr.errors import CheckFailed
 from lrqr.model import PRECOMPUTED
 
@@ -23,6 +24,12 @@ if TYPE_CHECKING:
 _PROFILES = 3  # features whose effect on the threshold is drawn
 _BINS = 12
 _HISTOGRAM = 30
+_SLAB_ROWS = 50  # with fewer rows in it, the coverage in the worst slab says little
+# what the fit could not promise, labels may show to hold all the same
+_REMARK = (
+    "These rows are labeled: their coverage was measured, not promised, and holds for rows drawn like them."
+)
+_CRITERIA = {"auto": "weighted pinball loss", "paper": "norm of the held-out gradient"}
 _ROUNDING = 1e-9  # lengths of intervals from one threshold differ in their last bits
 
 
@@ -73,10 +80,16 @@ def evaluate(
         "weighted_coverage": _weighted(fitted),
         "size": _size(fitted, answer, sizes),
         **_details(fitted, sample, answer, inside, sizes, group),
-        "shift": shift | {"outside_support_here": float(fitted.support.outside(answer.features).mean())},
+        "shift": shift
+        | {
+            "outside_support_here": float(fitted.support.outside(answer.features).mean()),
+            "remark": _remark(shift, inside),
+        },
+        "levels": _levels(fitted, sample, inside),
         "methods": _side_by_side(fitted, sample, infinite),
         "profiles": _profiles(fitted, answer),
         "selection": fitted.details["fit"]["selection"],
+        "criterion": _CRITERIA.get(fitted.details["fit"]["parameters"].get("selection", ""), ""),
         "model": _describe(fitted),
         "provenance": fitted.details["provenance"],
     }
@@ -92,6 +105,10 @@ def check_coverage_above(results: dict[str, Any], floor: float) -> None:
             f"coverage {coverage['value']:.4f} on {results['n']} rows is below --fail-under {floor:g} "
             f"(95 % interval {coverage['low']:.4f} to {coverage['high']:.4f})"
         )
+
+
+def _remark(shift: dict[str, Any], inside: BoolArray | None) -> str | None:
+    return None if inside is None or shift["verdict"] not in (LITTLE_OVERLAP, NO_OVERLAP) else _REMARK
 
 
 def _inside(model: CalibratedModel, sample: Sample, answer: Answer) -> BoolArray | None:
@@ -157,10 +174,8 @@ def _details(
     if sample.group is not None and group is not None:
         table = metrics.by_group(covered=inside, group=sample.group, nominal=nominal, sizes=sizes)
         groups = [{"name": str(row.pop("group")), **row} for row in table]
-    by_size = []
-    for row in metrics.size_stratified(covered=inside, sizes=_rounded(sizes), nominal=nominal):
-        low, high = row["smallest"], row["largest"]
-        by_size.append({"name": f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}", **row})
+    bins = metrics.size_stratified(covered=inside, sizes=_rounded(sizes), nominal=nominal)
+    by_size = [{"name": _span(row), **row} for row in bins if len(bins) > 1]
     slab = metrics.worst_slab(X=answer.features, covered=inside, nominal=nominal)
     score = None
     if model.task == "regression" and sample.outcome is not None:
@@ -170,9 +185,14 @@ def _details(
         "groups": groups,
         "group_column": group or "",
         "by_size": by_size,
-        "worst_slab": None if slab["value"] is None else _as_slab(slab),
+        "worst_slab": None if slab["n"] < _SLAB_ROWS else _as_slab(slab),
         "interval_score": score,
     }
+
+
+def _span(row: dict[str, Any]) -> str:
+    low, high = row["smallest"], row["largest"]
+    return f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}"
 
 
 def _rounded(sizes: FloatArray) -> FloatArray:
@@ -185,20 +205,38 @@ def _as_slab(slab: dict[str, Any]) -> dict[str, Any]:
     return {"coverage": slab["value"], "low": slab["low"], "high": slab["high"], "n": slab["n"], "share": 0.1}
 
 
+def _levels(model: CalibratedModel, sample: Sample, inside: BoolArray | None) -> list[dict[str, Any]]:
+    """Return the coverage reached at each level that the method was calibrated at; nothing without labels."""
+    if inside is None or not model.threshold.levels_:
+        return []
+    reached = {model.coverage: inside}
+    for level in model.threshold.levels_:
+        other = _inside(model, sample, model.answer(sample, by=model.threshold.at(level)))
+        reached |= {} if other is None else {level: other}
+    found = []
+    for level in sorted(reached):
+        row = metrics.coverage_summary(covered=reached[level], nominal=level)
+        found.append({"nominal": level, "coverage": row["value"], "low": row["low"], "high": row["high"]})
+    return found
+
+
 def _side_by_side(model: CalibratedModel, sample: Sample, infinite: Infinite) -> list[dict[str, Any]]:
     """Return the model and its companions on the same rows."""
     rows = []
     for name, method in {model.threshold.method_: model.threshold, **model.companions}.items():
         answer = model.answer(sample, infinite="allow" if infinite == "error" else infinite, by=method)
         sizes = _sizes(model, answer)
-        finite = sizes[np.isfinite(sizes)]
         inside = _inside(model, sample, answer)
         row: dict[str, Any] = {"name": name}
         if inside is not None:
             found = metrics.coverage_summary(covered=inside, nominal=model.coverage)
             row |= {"coverage": found["value"], "low": found["low"], "high": found["high"]}
-        size = float(finite.mean()) if finite.size else None
-        rows.append(row | {"size": size, "infinite": float(np.isposinf(answer.threshold).mean())})
+        row |= {"size": float(sizes.mean()) if sizes.size else None}
+        row |= {"infinite": float(np.isposinf(answer.threshold).mean())}
+        if np.isposinf(sizes).any():
+            clipped = _sizes(model, model.answer(sample, infinite="clip", by=method))
+            row["size_clipped"] = float(clipped.mean())
+        rows.append(row)
     return rows
 
 
