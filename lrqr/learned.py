@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.exceptions import NotFittedError
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from lrqr.arrays import FloatArray, IntArray, as_matrix, as_vector, mean_of
 from lrqr.errors import DataError
@@ -22,6 +23,8 @@ REPEATS = 2
 # More given features than that are replaced by their principal components before trees are grown on them.
 WIDE = 128
 COMPONENTS = 30
+# Below so many rows a second thread costs trees more than it brings, and very much more on a busy machine.
+_MANY = 20_000
 
 
 class LearnedFeatures:
@@ -104,22 +107,8 @@ class LearnedFeatures:
         self._compress(np.vstack([rows, target]))
         inputs = self._inputs(rows, prediction)
         target_inputs = self._inputs(target, prediction_target)
-        seeds = [(self.random_state or 0) + repeat for repeat in range(REPEATS)]
-        self.ratios_ = [
-            LikelihoodRatio("hist-gradient-boosting", FOLDS, random_state=seed).fit(inputs, target_inputs)
-            for seed in seeds
-        ]
-        log_odds = np.mean([ratio.source_log_odds_ for ratio in self.ratios_], axis=0)
-        target_log_odds = np.mean([ratio.target_log_odds_ for ratio in self.ratios_], axis=0)
-        self.norm_ = float(np.exp(log_odds).mean())
-        self.source_ratio_ = np.exp(log_odds) / self.norm_
-        fitted = [_cross_fit(inputs, scores, seed) for seed in seeds]
-        self.models_ = [model for models, _ in fitted for model in models]
-        predicted = np.mean([own for _, own in fitted], axis=0)
-        return (
-            np.column_stack([log_odds, predicted]),
-            np.column_stack([target_log_odds, self._predicted(target_inputs)]),
-        )
+        with _threads(len(rows) + len(target)):
+            return self._learn(inputs, scores, target_inputs)
 
     def transform(self, X: Any, *, prediction: Any = None) -> FloatArray:
         """Return the learned features (n, 2) of new rows, whose predictions are needed if fit had them."""
@@ -128,8 +117,9 @@ class LearnedFeatures:
         if len(rows) == 0:
             return np.empty((0, len(NAMES)))
         inputs = self._inputs(rows, prediction)
-        log_odds = mean_of([ratio.log_odds(inputs) for ratio in self.ratios_])
-        return np.column_stack([log_odds, self._predicted(inputs)])
+        with _threads(len(rows)):
+            log_odds = mean_of([ratio.log_odds(inputs) for ratio in self.ratios_])
+            return np.column_stack([log_odds, self._predicted(inputs)])
 
     def ratio(self, features: FloatArray) -> FloatArray:
         """Return the likelihood ratio (n,), on the scale of ``source_ratio_``, of learned features (n, 2)."""
@@ -192,8 +182,34 @@ class LearnedFeatures:
             raise DataError(f"prediction has {len(hints)} rows, expected {len(rows)}")
         return np.hstack([rows, _summary(hints)])
 
+    def _learn(
+        self, inputs: FloatArray, scores: FloatArray, target_inputs: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Grow all trees; return the features of the rows, out-of-fold."""
+        seeds = [(self.random_state or 0) + repeat for repeat in range(REPEATS)]
+        self.ratios_ = [
+            LikelihoodRatio("hist-gradient-boosting", FOLDS, random_state=seed).fit(inputs, target_inputs)
+            for seed in seeds
+        ]
+        log_odds = np.mean([ratio.source_log_odds_ for ratio in self.ratios_], axis=0)
+        target_log_odds = np.mean([ratio.target_log_odds_ for ratio in self.ratios_], axis=0)
+        self.norm_ = float(np.exp(log_odds).mean())
+        self.source_ratio_ = np.exp(log_odds) / self.norm_
+        fitted = [_cross_fit(inputs, scores, seed) for seed in seeds]
+        self.models_ = [model for models, _ in fitted for model in models]
+        predicted = np.mean([own for _, own in fitted], axis=0)
+        return (
+            np.column_stack([log_odds, predicted]),
+            np.column_stack([target_log_odds, self._predicted(target_inputs)]),
+        )
+
     def _predicted(self, inputs: FloatArray) -> FloatArray:
         return mean_of([model.predict(inputs) for model in self.models_])
+
+
+def _threads(rows: int) -> Any:
+    """Return a context in which trees use one thread, unless there are many rows."""
+    return threadpool_limits(1 if rows < _MANY else None, user_api="openmp")
 
 
 def _summary(prediction: FloatArray) -> FloatArray:
