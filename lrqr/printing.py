@@ -27,6 +27,8 @@ _BELOW = (
     "way than in the source, which no weighting can repair"
 )
 
+_BELOW_SPLIT = "split takes no account of the shift: calibrate with --method lrqr"
+
 
 def render(kind: str, results: Results, output_format: str) -> str:
     """Write results of a kind as ``table``, ``json`` or ``csv``."""
@@ -99,14 +101,18 @@ def fit_summary(model: CalibratedModel, output: Path) -> str:
         lines.append(f"chosen: {chosen}; duality gap {fit['gap']:.1e}, {state}")
     thresholds = fit["thresholds"]
     if thresholds is not None:
-        low, high = thresholds["quantiles"]["0.05"], thresholds["quantiles"]["0.95"]
-        lines.append(
-            f"thresholds on the target: median {cell(thresholds['median'])}, 90 % between {cell(low)} and "
-            f"{cell(high)}, {percent(thresholds['infinite'])} infinite"
-        )
+        lines.append(f"thresholds on the target: {_thresholds(thresholds)}")
     lines += [f"Wrote {output}", f"Next: lrqr predict {output} NEW_ROWS -o intervals.csv"]
     lines.append(f"      lrqr evaluate {output} LABELED_TARGET_ROWS")
     return "\n".join(lines)
+
+
+def _thresholds(found: Mapping[str, Any]) -> str:
+    if found["infinite"] == 1.0:
+        return "all infinite, since no finite answer keeps the promise there"
+    low, high = cell(found["quantiles"]["0.05"]), cell(found["quantiles"]["0.95"])
+    shares = f"90 % between {low} and {high}, {percent(found['infinite'])} infinite"
+    return f"median {cell(found['median'])}, {shares}"
 
 
 def predict_summary(count: Mapping[str, int], output: Path) -> str:
@@ -139,11 +145,11 @@ def _evaluation(results: Results) -> str:
         rows.append(("coverage", f"{percent(coverage['value'])}  (95 % interval {interval})"))
         rows.append(("verdict", _VERDICTS[coverage["verdict"]]))
         if coverage["verdict"] == "below":
-            rows.append(("", _BELOW))
+            rows.append(("", _BELOW_SPLIT if results["model"]["method"] == "split" else _BELOW))
     of = {"set": "set size", "interval": "interval length", "threshold": "threshold"}[size["of"]]
     finite = " of the finite ones" if size["infinite"] and size["of"] != "set" else ""
     rows.append((of, f"mean {cell(size['mean'])}{finite}, median {cell(size['median'])}"))
-    shares = ("infinite", "empty", "full", "singleton")
+    shares = ("infinite", "empty") if size["of"] == "interval" else ("infinite", "empty", "full", "singleton")
     rows.append(
         ("shares", ", ".join(f"{name} {percent(size[name])}" for name in shares if size[name] is not None))
     )
@@ -163,12 +169,12 @@ def _evaluation(results: Results) -> str:
     if results["groups"]:
         blocks.append(_groups(f"by {results['group_column']}", results["groups"]))
     if results["by_size"]:
-        blocks.append(_groups(f"by {of}", results["by_size"]))
+        blocks.append(_groups(f"by {of}", results["by_size"], of.rpartition(" ")[2]))
     blocks.append(_methods("the same rows by other methods", results["methods"]))
     return "\n\n".join(blocks)
 
 
-def _groups(title: str, groups: Sequence[Mapping[str, Any]]) -> str:
+def _groups(title: str, groups: Sequence[Mapping[str, Any]], name: str = "group") -> str:
     rows = [
         (
             row["name"],
@@ -180,21 +186,19 @@ def _groups(title: str, groups: Sequence[Mapping[str, Any]]) -> str:
         )
         for row in groups
     ]
-    return table(("group", "n", "coverage", "interval (Holm)", "verdict", "mean size"), rows, title=title)
+    return table((name, "n", "coverage", "interval (Holm)", "verdict", "mean size"), rows, title=title)
 
 
 def _methods(title: str, methods: Sequence[Mapping[str, Any]]) -> str:
-    rows = [
-        (
-            row["name"],
-            percent(row.get("coverage")),
-            f"{percent(row['low'])} to {percent(row['high'])}" if "low" in row else None,
-            row.get("size_clipped", row["size"]),
-            percent(row["infinite"]),
+    judged = ("coverage", "95 % interval") if all("coverage" in row for row in methods) else ()
+    rows = []
+    for row in methods:
+        found = (
+            [percent(row["coverage"]), f"{percent(row['low'])} to {percent(row['high'])}"] if judged else []
         )
-        for row in methods
-    ]
-    laid_out = table(("method", "coverage", "95 % interval", "mean size", "infinite"), rows, title=title)
+        size = row.get("size_clipped", row["size"])
+        rows.append((row["name"], *found, size, percent(row["infinite"])))
+    laid_out = table(("method", *judged, "mean size", "infinite"), rows, title=title)
     clipped = any("size_clipped" in row for row in methods)
     return laid_out + (f"\n {_CLIPPED}." if clipped else "")
 
@@ -211,8 +215,7 @@ def _comparison(results: Results) -> str:
                 # where infinite thresholds are clipped to the largest calibration score
                 _plus_minus(row.get("size_clipped", row["size"]), row.get("size_clipped_se", row["size_se"])),
                 percent(row["infinite"]),
-                _plus_minus(row["coverage_difference"], row["coverage_difference_se"], 100.0, " %", "+"),
-                _plus_minus(row["size_difference"], row["size_difference_se"], sign="+"),
+                *_differences(row, results["reference"]),
                 row["seconds"],
             )
             for row in panel["methods"]
@@ -220,10 +223,21 @@ def _comparison(results: Results) -> str:
         title = f"{panel['name']}: promised {percent(panel['nominal'])}, splits: {panel['splits']}"
         blocks.append(table(columns, rows, title=title))
     notes = f"Means ± standard errors over splits; Δ: paired difference to {results['reference']}; "
-    notes += f"{_CLIPPED}."
-    for check in results.get("checks", []):
-        notes += f"\n{check['verdict']}: {check['claim']} {check['found']} (expected {check['expected']})"
-    return "\n\n".join([*blocks, notes])
+    lines = [f"{notes}{_CLIPPED}."]
+    lines += [
+        f"{check['verdict']}: {check['claim']} {check['found']} (expected {check['expected']})"
+        for check in results.get("checks", [])
+    ]
+    return "\n\n".join([*blocks, "\n".join(wrapped(line, rest="  ") for line in lines)])
+
+
+def _differences(row: Mapping[str, Any], reference: str) -> tuple[str, str]:
+    if row["name"] == reference:
+        return "–", "–"
+    return (
+        _plus_minus(row["coverage_difference"], row["coverage_difference_se"], 100.0, " %", "+"),
+        _plus_minus(row["size_difference"], row["size_difference_se"], sign="+"),
+    )
 
 
 def _plus_minus(
@@ -232,7 +246,7 @@ def _plus_minus(
     if value is None:
         return "–"
     shown = f"{scale * value:{sign}.4g}{unit}"
-    return shown if error is None else f"{shown} ± {scale * error:.2g}"
+    return shown if error is None else f"{shown} ±{scale * error:.2g}"
 
 
 def _diagnosis(results: Results) -> str:
@@ -266,9 +280,14 @@ def _diagnosis(results: Results) -> str:
         (f["name"], f["standardized_difference"], f["coefficient"], f["mean_source"], f["mean_target"])
         for f in results["features"][:10]
     ]
-    names = ("feature", "standardized difference", "coefficient", "mean in source", "mean in target")
+    names = ("feature", "difference", "coefficient", "source mean", "target mean")
     return "\n\n".join(
-        [_pairs("source and target", rows), table(names, features, title="most shifted features")]
+        [
+            _pairs("source and target", rows),
+            table(
+                names, features, title="most shifted features: difference of the means in standard deviations"
+            ),
+        ]
     )
 
 
@@ -302,10 +321,10 @@ def _schema(results: Results) -> str:
 
 def _experiments(results: Results) -> str:
     rows = [
-        (e["name"], e["title"], e["paper"], len(e["shifts"]), len(e["methods"]), e["splits"], e["fits"])
+        (e["name"], e["title"], len(e["shifts"]), len(e["methods"]), e["splits"], e["fits"])
         for e in results["experiments"]
     ]
-    return table(("experiment", "title", "paper", "shifts", "methods", "splits", "fits"), rows)
+    return table(("experiment", "title", "shifts", "methods", "splits", "fits"), rows)
 
 
 def _datasets(results: Results) -> str:

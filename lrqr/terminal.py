@@ -42,7 +42,9 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, title: str |
     texts = [[cell(value) for value in row] for row in rows]
     for index, name in enumerate(columns):
         numeric = bool(rows) and all(isinstance(row[index], int | float | None) for row in rows)
-        laid_out.add_column(name, justify="right" if numeric else "left", overflow="fold")
+        # names and numbers stay whole; the other columns share the room that is left
+        whole = bool(numeric or index == 0)
+        laid_out.add_column(name, justify="right" if numeric else "left", overflow="fold", no_wrap=whole)
     for row in texts:
         laid_out.add_row(*row)
     buffer = io.StringIO()

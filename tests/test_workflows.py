@@ -159,6 +159,8 @@ def test_evaluate_without_labels_never_says_coverage(folder: Path) -> None:
     text = lrqr("evaluate", folder / "model", folder / "unlabeled.csv").out
     assert "coverage                  not known: the file has no outcomes" in text
     assert "weighted source coverage" in text
+    named = text.replace("weighted source coverage", "").replace("promised coverage", "")
+    assert named.count("coverage") == 1  # in "not known"
 
 
 def test_fail_under(folder: Path) -> None:

@@ -171,7 +171,7 @@ def results_of(runs: pd.DataFrame, choices: Choices, source: str) -> dict[str, A
         row |= {"size_clipped": row["size"], "size_clipped_se": row["size_se"]}
         row["size"] = row.pop("size_allow")
         if row["size"] == np.inf:  # the spread of sizes that are infinite is not known
-            row["size_se"] = None
+            row["size_se"] = row["size_sd"] = None
     splits = int(table["splits"].max())
     kept = ["method", "split", "coverage", "size"]
     return {

@@ -1,0 +1,97 @@
+"""What a terminal shows: nothing is wider than it, names and numbers stay whole, pipes get plain lines."""
+
+from __future__ import annotations
+
+import io
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lrqr import printing, terminal
+
+WORDS = st.lists(st.text("abcé—", min_size=1, max_size=15), min_size=1, max_size=40)
+
+
+class Screen(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def narrow(monkeypatch: pytest.MonkeyPatch) -> Screen:
+    """Make stdout and stderr a terminal of 80 columns without colors."""
+    screen = Screen()
+    monkeypatch.setattr(terminal, "sys", SimpleNamespace(stdout=screen, stderr=screen))
+    for name, value in {"COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"}.items():
+        monkeypatch.setenv(name, value)
+    return screen
+
+
+@given(WORDS)
+def test_piped_text_is_one_line(words: list[str]) -> None:
+    text = " ".join(words)
+    assert terminal.wrapped(text, first="  name  ", rest="    ") == f"  name  {text}"
+
+
+@pytest.mark.usefixtures("narrow")
+def test_long_lines_break_between_words() -> None:
+    words = [f"word{k}" for k in range(60)]
+    lines = terminal.wrapped(" ".join(words), first="  name  ", rest=" " * 8).split("\n")
+    assert max(map(len, lines)) <= 80
+    assert lines[0].startswith("  name  word0 ")
+    assert all(line.startswith(" " * 8) for line in lines[1:])
+    assert " ".join(lines).split() == ["name", *words]
+    assert terminal.wrapped("", first="  name  ") == "  name"
+
+
+def test_messages_break_and_keep_their_indents(narrow: Screen) -> None:
+    terminal.say("short\n   indented\n" + "word " * 30)
+    lines = narrow.getvalue().splitlines()
+    assert lines[:2] == ["short", "   indented"]
+    assert max(map(len, lines)) <= 80
+    assert " ".join(lines).split().count("word") == 30
+
+
+@pytest.mark.usefixtures("narrow")
+def test_tables_keep_names_and_numbers_whole() -> None:
+    name = "a-name-of-21-letters-"
+    rows = [(name, "some words " * 12, 12345678.0, 7)]
+    text = terminal.table(("name", "title", "large", "n"), rows)
+    assert max(map(len, text.splitlines())) <= 80
+    assert name in text
+    assert "1.235e+07" in text
+    assert text.split().count("some") == 12
+
+
+@pytest.mark.usefixtures("narrow")
+def test_lists_fit_a_narrow_terminal() -> None:
+    from lrqr.datasets import catalog
+
+    sets = catalog()
+    text = printing.render("datasets", {"datasets": sets}, "table")
+    assert max(map(len, text.splitlines())) <= 80
+    assert all(entry["name"] in text.split() for entry in sets)
+
+
+@pytest.mark.usefixtures("narrow")
+def test_a_comparison_fits_a_narrow_terminal() -> None:
+    row = {
+        "name": "robust-weighted", "coverage": 0.98134, "coverage_se": 0.0061, "size": 1.178,
+        "size_se": 0.042, "infinite": 0.696, "coverage_difference": 0.07483, "coverage_difference_se": 0.009,
+        "size_difference": 0.6207, "size_difference_se": 0.029, "seconds": 0.2053,
+    }  # fmt: skip
+    results = {
+        "title": "Methods calibrated on source.csv", "nominal": 0.9, "splits": 3, "reference": "lrqr",
+        "methods": [row | {"name": "lrqr"}, row],
+    }  # fmt: skip
+    text = printing.render("comparison", results, "table")
+    assert max(map(len, text.splitlines())) <= 80
+    said = text.split()
+    for number in ("robust-weighted", "98.13", "±0.61", "±0.042", "+7.483", "+0.6207", "0.2053"):
+        assert number in said
+    own = next(line for line in text.splitlines() if line.startswith(" lrqr"))
+    assert own.count("–") == 2  # the reference is not compared with itself
