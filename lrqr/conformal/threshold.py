@@ -29,6 +29,8 @@ Infinite = Literal["allow", "clip", "error"]
 _ROUNDING = 2.0 * np.finfo(np.float64).eps
 FEATURE_MAPS = ("auto", "given", "learned")
 INFINITE = ("allow", "clip", "error")
+ENOUGH = (100, 50)
+"""Source and target rows from which on ``"auto"`` learns features."""
 
 
 class ThresholdModel(BaseEstimator):
@@ -41,8 +43,9 @@ class ThresholdModel(BaseEstimator):
     feature_map : {"auto", "given", "learned"}, default="auto"
         ``"given"``: the method sees the features as they are. ``"learned"``: it sees the cross-fitted domain
         log-odds and predicted score, gives the shape of the threshold at a lower level, and a weighted
-        conformal quantile of its residuals lifts it to the promised one (docs/selection.md). ``"auto"``: what
-        serves the method best.
+        conformal quantile of its residuals lifts it to the promised one (docs/selection.md). ``"auto"``:
+        learned for LR-QR whose λ, ridge and rule are left to it, given at least 100 source and 50 target
+        rows; else given.
     coverage : float, default=0.9
         1-α. Not used when ``method`` is an estimator, which brings its own.
     random_state : int, default=0
@@ -124,7 +127,7 @@ class ThresholdModel(BaseEstimator):
         estimator = self._make()
         self.method_ = _name_of(estimator)
         self.coverage_ = float(estimator.coverage)
-        self.feature_map_ = self._resolve(estimator)
+        self.feature_map_ = self._resolve(estimator, len(X), 0 if X_target is None else len(X_target))
         self.n_source_, self.n_features_in_ = X.shape
         self.largest_score_ = float(y.max())
         self.known_ratio_ = ratio is not None and not hasattr(ratio, "predict")
@@ -279,10 +282,13 @@ class ThresholdModel(BaseEstimator):
         estimator = registry.load("methods", self.method).ESTIMATOR
         return make_estimator(estimator, coverage=self.coverage, random_state=self.random_state)
 
-    def _resolve(self, estimator: Any) -> str:
+    def _resolve(self, estimator: Any, n_source: int, n_target: int) -> str:
         if self.feature_map not in FEATURE_MAPS:
             raise UsageError(_unknown("feature map", self.feature_map, FEATURE_MAPS))
-        if self.feature_map != "learned":
+        if self.feature_map == "auto":
+            enough = n_source >= ENOUGH[0] and n_target >= ENOUGH[1]
+            return "learned" if enough and prefers_learned(estimator) else "given"
+        if self.feature_map == "given":
             return "given"
         if estimator.USES_RATIO:
             raise UsageError(
@@ -290,6 +296,12 @@ class ThresholdModel(BaseEstimator):
                 "learned features are for the methods that use none (lrqr, split, conditional)"
             )
         return "learned"
+
+
+def prefers_learned(estimator: Any) -> bool:
+    """Return whether a method is LR-QR with nothing chosen by the user: it does best on learned features."""
+    chosen = [getattr(estimator, name, None) for name in ("regularization", "ridge", "selection")]
+    return chosen == ["auto", "auto", "auto"]
 
 
 def make_estimator(estimator: type[Any], **parameters: Any) -> Any:
