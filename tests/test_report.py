@@ -189,7 +189,7 @@ def test_evaluation_says_all_that_was_found() -> None:
     for said in (
         "91.2%", "89.5% to 92.7%", "compatible", "1,234", "promised 90%",  # coverage
         "∞", "1.625", "0.84", "3.375", "0.3%",  # size
-        "2.317", "81.2%", "north", "84.6%", "below", "few rows", "region",  # groups
+        "of the finite ones", "2.317", "81.2%", "north", "84.6%", "below", "few rows", "region",  # groups
         "51.2%", "81.2%",  # levels
         "split", "70.1%", "1.375", "weighted", "98%", "3.25", "20%",  # methods
         "held-out pinball", "chosen", "3e−09",  # selection, model
