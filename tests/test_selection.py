@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.linear_model import QuantileRegressor
 
 from lrqr import selection, solvers
-from lrqr.datasets import communities
+from lrqr.datasets import communities, soft_selection
 from lrqr.errors import UsageError
 from lrqr.methods import weighted
 from lrqr.methods.lrqr import LRQR
@@ -190,6 +192,55 @@ def test_the_table_is_kept_by_the_estimator() -> None:
     assert (model.ridge_, model.regularization_) in {
         (row["ridge"], row["regularization"]) for row in model.selection_table_ if row["chosen"]
     }
+
+
+def summary(runs: pd.DataFrame, method: str) -> list[str]:
+    """Return dev, shortfall, threshold and size of a method as docs/selection.md prints them."""
+    own, split = (
+        runs[runs["method"] == name].set_index(["shift", "split"]).sort_index() for name in (method, "split")
+    )
+    miss = own["coverage"].groupby("shift").mean() - 0.9
+    relative = [
+        np.exp(np.log(own[name] / split[name]).groupby("shift").mean().mean())
+        for name in ("threshold", "size")
+    ]
+    digits = [f"{value:.4f}".lstrip("0") for value in (miss.abs().mean(), (-miss).clip(lower=0).mean())]
+    return digits + [f"{value:.3f}".lstrip("0") for value in relative]
+
+
+def test_the_documented_numbers_are_those_of_the_runs() -> None:
+    docs = Path(__file__).parents[1] / "docs"
+    runs, text = pd.read_csv(docs / "results" / "selection.csv"), (docs / "selection.md").read_text()
+    assert set(runs["shift"]) == set(soft_selection.SHIFTS)
+    assert (runs.groupby(["shift", "method"]).size() == 20).all()
+    held_out = runs["shift"].isin(soft_selection.HELD_OUT)
+    for label, part, method in (
+        ("**learned (default)**", runs, "learned"),
+        ("weighted conformal, true ratio", runs, "weighted, true ratio"),
+        ("weighted conformal, logistic ratio", runs, "weighted"),
+        ("LR-QR on given features, auto", runs, "given, auto"),
+        ("LR-QR on given features, paper", runs, "given, paper"),
+        ("the eleven it was designed on", runs[~held_out], "learned"),
+        ("held out: wine, racePctHisp, images", runs[held_out], "learned"),
+    ):
+        cells = next(line for line in text.splitlines() if line.startswith(f"| {label} |")).split("|")[2:6]
+        assert [cell.split()[0] for cell in cells] == summary(part, method), label
+
+
+@pytest.mark.parametrize("shift", ["airfoil", "concrete", "mmlu-soft", "cifar-mixture"])
+def test_the_true_ratio_of_a_task_turns_its_source_into_its_target(shift: str) -> None:
+    """Weighted by the ratio, the source has the target's mean log-ratio, and the ratio its self-averages."""
+    gaps = []
+    for seed in range(5):
+        data = soft_selection.split(shift, seed=seed)
+        ratio, log_target = data.source.ratio, np.log(data.test.ratio)
+        weighted = (ratio * np.log(ratio)).sum() / ratio.sum()
+        gaps.append((weighted - log_target.mean()) / log_target.std())
+        assert data.target.outcome is None
+        rows = [set(map(bytes, part.features)) for part in (data.source, data.test)]
+        assert len(data.source) <= soft_selection.SOURCE_ROWS
+        assert not (rows[0] & rows[1]) or shift == "concrete"  # concrete has duplicate rows
+    assert abs(np.mean(gaps)) < 0.3
 
 
 @pytest.mark.slow
