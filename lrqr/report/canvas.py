@@ -87,7 +87,7 @@ def percent_axis(axes: Axes, which: str) -> None:
 def lambda_axis(axes: Axes, values: Sequence[float]) -> None:
     """Make the x axis one of λ: logarithmic when the values span much, with a place for 0."""
     positive = [value for value in values if value > 0]
-    if positive and max(positive) > 5 * min(positive):
+    if positive and max(positive) > 20 * min(positive):
         axes.set_xscale("symlog" if min(values) <= 0 else "log", **_linear_part(values, positive))
         axes.xaxis.set_minor_formatter(NullFormatter())
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
