@@ -151,7 +151,8 @@ def test_the_export_script_knows_the_names_of_wilds_checkpoints() -> None:
 
 
 DOCS = Path(__file__).parents[1] / "docs"
-RECORDED = sorted((DOCS / "results").glob("*.csv"))
+# selection.csv holds rows per split, not means: docs/selection.md reads it
+RECORDED = sorted(path for path in (DOCS / "results").glob("*.csv") if path.stem != "selection")
 
 
 def test_every_experiment_that_can_run_here_is_recorded() -> None:
