@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from lrqr.arrays import BoolArray, FloatArray
-    from lrqr.conformal.threshold import Infinite
+    from lrqr.conformal.infinity import Infinite
     from lrqr.tables import Sample
 
 PRECOMPUTED = "precomputed"

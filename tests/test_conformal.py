@@ -65,9 +65,7 @@ def test_rows_are_scored_each_on_its_own(method: str) -> None:
 @pytest.mark.parametrize("feature_map", ["given", "learned"])
 def test_further_levels_are_fits_at_those_levels(feature_map: Any, tmp_path: Any) -> None:
     scores = np.abs(Y)
-    model = ThresholdModel("lrqr", feature_map=feature_map).fit(
-        X, scores, X_target=X_NEW, levels=(0.5, 0.8)
-    )
+    model = ThresholdModel("lrqr", feature_map=feature_map).fit(X, scores, X_target=X_NEW, levels=(0.5, 0.8))
     again = ThresholdModel.from_state(artifact.load(artifact.save(model.to_state(), tmp_path / "model")))
     chosen = {"regularization": model.estimator_.regularization_, "ridge": model.estimator_.ridge_}
     for level in (0.5, 0.8):
@@ -236,3 +234,18 @@ def test_frames_are_matched_by_name_and_encoded() -> None:
     )
     with pytest.raises(DataError, match="pass a data frame"):
         fitted.predict_threshold(X_NEW)
+
+
+def test_auto_takes_given_features_where_learned_ones_leave_too_many_thresholds_infinite() -> None:
+    """Far-apart samples: the lift has no finite answer for the target, LR-QR on given features has one."""
+    rng = np.random.default_rng(3)
+    source, far = rng.normal(size=(300, 3)), rng.normal([6.0, 0.0, 0.0], size=(150, 3))
+    scores = np.abs(rng.normal(size=300))
+    learned = ThresholdModel(feature_map="learned").fit(source, scores, X_target=far)
+    assert np.isposinf(learned.predict(far)).mean() > 0.1
+    auto = ThresholdModel().fit(source, scores, X_target=far)
+    given = ThresholdModel(feature_map="given").fit(source, scores, X_target=far)
+    assert auto.feature_map_ == "given"
+    np.testing.assert_array_equal(auto.predict(far), given.predict(far))
+    near = source[:150] + np.array([0.3, 0.0, 0.0])
+    assert ThresholdModel().fit(source, scores, X_target=near).feature_map_ == "learned"

@@ -13,7 +13,8 @@ from lrqr.errors import DataError
 
 if TYPE_CHECKING:
     from lrqr.arrays import BoolArray, FloatArray
-    from lrqr.conformal.threshold import FeatureMap, Infinite
+    from lrqr.conformal.infinity import Infinite
+    from lrqr.conformal.threshold import FeatureMap
 
 
 class ConformalClassifier(ClassifierMixin, ConformalModel):

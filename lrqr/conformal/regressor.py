@@ -11,7 +11,8 @@ from lrqr.conformal.wrapper import ConformalModel
 
 if TYPE_CHECKING:
     from lrqr.arrays import FloatArray
-    from lrqr.conformal.threshold import FeatureMap, Infinite
+    from lrqr.conformal.infinity import Infinite
+    from lrqr.conformal.threshold import FeatureMap
 
 
 class ConformalRegressor(RegressorMixin, ConformalModel):

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, clone
 
 from lrqr import registry
 from lrqr.arrays import as_matrix, as_vector
+from lrqr.conformal.infinity import Infinite, cap_infinite
 from lrqr.conformal.offset import Offset, shape_level
 from lrqr.errors import DataError, UsageError
 from lrqr.learned import LearnedFeatures
@@ -24,11 +25,9 @@ if TYPE_CHECKING:
     from lrqr.ratio import LikelihoodRatio
 
 FeatureMap = Literal["auto", "given", "learned"]
-Infinite = Literal["allow", "clip", "error"]
 
 _ROUNDING = 2.0 * np.finfo(np.float64).eps
 FEATURE_MAPS = ("auto", "given", "learned")
-INFINITE = ("allow", "clip", "error")
 ENOUGH = (100, 50)
 """Source and target rows from which on ``"auto"`` learns features."""
 
@@ -45,7 +44,7 @@ class ThresholdModel(BaseEstimator):
         log-odds and predicted score, gives the shape of the threshold at a lower level, and a weighted
         conformal quantile of its residuals lifts it to the promised one (docs/selection.md). ``"auto"``:
         learned for LR-QR whose λ, ridge and rule are left to it, given at least 100 source and 50 target
-        rows; else given.
+        rows, unless more than α of these target rows would get an infinite threshold; else given.
     coverage : float, default=0.9
         1-α. Not used when ``method`` is an estimator, which brings its own.
     random_state : int, default=0
@@ -131,34 +130,51 @@ class ThresholdModel(BaseEstimator):
         self.n_source_, self.n_features_in_ = X.shape
         self.largest_score_ = float(y.max())
         self.known_ratio_ = ratio is not None and not hasattr(ratio, "predict")
-        self.learned_ = None
+        self.learned_: LearnedFeatures | None = None
+        if self.feature_map_ == "learned":
+            target, hints = (X, prediction) if X_target is None else (X_target, prediction_target)
+            infinite = self._fit_learned(clone(estimator), X, y, target, ratio, (prediction, hints), levels)
+            if self.feature_map == "auto" and infinite > 1.0 - self.coverage_:
+                self.feature_map_, self.learned_ = "given", None
         if self.feature_map_ == "given":
 
             def calibrate(method: Any, _: float) -> tuple[Any, Offset | None]:
                 return method.fit(X, y, X_target=X_target, X_source=X_source, ratio=ratio), None
 
-            return self._calibrate(calibrate, estimator, levels)
-        if X_target is None:
-            X_target, prediction_target = X, prediction
-        both = prediction is not None and prediction_target is not None
-        self.learned_ = LearnedFeatures(random_state=self.random_state)
-        source, target = self.learned_.fit_transform(
+            self._calibrate(calibrate, estimator, levels)
+        return self
+
+    def _fit_learned(
+        self,
+        estimator: Any,
+        X: FloatArray,
+        y: FloatArray,
+        X_target: FloatArray,
+        ratio: Any,
+        predictions: tuple[Any, Any],
+        levels: Iterable[float],
+    ) -> float:
+        """Calibrate on learned features; return the share of target rows without a finite threshold."""
+        both = all(part is not None for part in predictions)
+        self.learned_ = learned = LearnedFeatures(random_state=self.random_state)
+        source, target = learned.fit_transform(
             X,
             y,
             X_target,
-            prediction=prediction if both else None,
-            prediction_target=prediction_target if both else None,
+            prediction=predictions[0] if both else None,
+            prediction_target=predictions[1] if both else None,
         )
         lighten(estimator, len(source), len(target))
-        ratios = (
-            as_vector(ratio, "ratio", length=len(y)) if self.known_ratio_ else self.learned_.source_ratio_
-        )
+        ratios = as_vector(ratio, "ratio", length=len(y)) if self.known_ratio_ else learned.source_ratio_
 
         def lift(method: Any, level: float) -> tuple[Any, Offset | None]:
             fitted = method.set_params(coverage=shape_level(level)).fit(source, y, X_target=target)
             return fitted, Offset(y - fitted.predict(source), ratios, level)
 
-        return self._calibrate(lift, estimator, levels)
+        self._calibrate(lift, estimator, levels)
+        if self.known_ratio_ or self.offset_ is None:
+            return 0.0
+        return float(np.isposinf(self.offset_.lift(learned.ratio(target))).mean())
 
     def at(self, level: float) -> Self:
         """Return the model at another coverage, one of those that `fit` was asked for."""
@@ -263,7 +279,7 @@ class ThresholdModel(BaseEstimator):
         calibrate: Callable[[Any, float], tuple[Any, Offset | None]],
         estimator: Any,
         levels: Iterable[float],
-    ) -> Self:
+    ) -> None:
         self.estimator_, self.offset_ = calibrate(estimator, self.coverage_)
         tuned = {
             name: getattr(self.estimator_, f"{name}_")
@@ -274,7 +290,6 @@ class ThresholdModel(BaseEstimator):
             float(level): calibrate(clone(estimator).set_params(coverage=level, **tuned), float(level))
             for level in levels
         }
-        return self
 
     def _make(self) -> Any:
         if not isinstance(self.method, str):
@@ -308,23 +323,6 @@ def make_estimator(estimator: type[Any], **parameters: Any) -> Any:
     """Make an estimator with those of ``parameters`` that it has."""
     known = inspect.signature(estimator).parameters
     return estimator(**{name: value for name, value in parameters.items() if name in known})
-
-
-def cap_infinite(thresholds: FloatArray, infinite: Infinite, largest: float) -> FloatArray:
-    """Apply the policy for thresholds of ``+inf`` (docs/methods.md): keep, clip to ``largest``, or refuse."""
-    if infinite not in INFINITE:
-        raise UsageError(_unknown("policy for infinite thresholds", infinite, INFINITE))
-    unbounded = np.isposinf(thresholds)
-    if infinite == "allow" or not unbounded.any():
-        return thresholds
-    if infinite == "clip":
-        return np.where(unbounded, largest, thresholds)
-    first = ", ".join(str(row) for row in np.flatnonzero(unbounded)[:5])
-    raise DataError(
-        f"{int(unbounded.sum())} of {len(thresholds)} rows have an infinite threshold (rows {first}, counted "
-        "from 0): no finite set keeps the promise there; calibrate on more rows, lower the coverage, or "
-        "allow or clip infinite thresholds"
-    )
 
 
 def _unknown(kind: str, word: object, choices: tuple[str, ...]) -> str:

@@ -11,13 +11,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from lrqr import registry
 from lrqr.arrays import as_matrix
-from lrqr.conformal.threshold import FeatureMap, Infinite, ThresholdModel
+from lrqr.conformal.threshold import FeatureMap, ThresholdModel
 from lrqr.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from types import ModuleType
 
     from lrqr.arrays import FloatArray
+    from lrqr.conformal.infinity import Infinite
 
 
 class ConformalModel(MetaEstimatorMixin, BaseEstimator):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from lrqr.conformal.threshold import Infinite
+    from lrqr.conformal.infinity import Infinite
     from lrqr.model import Answer, CalibratedModel
     from lrqr.tables import Sample
 
