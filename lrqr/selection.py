@@ -85,7 +85,8 @@ def select(
     -------
     ridge, regularization : float
     table : list of dict
-        One row per pair: ``ridge``, ``regularization``, ``criterion``, ``standard_error`` (over folds),
+        One row per pair: ``ridge``, ``regularization``, ``criterion``, ``standard_error`` (of the criterion's
+        difference to the smallest, over rows, for "auto"; of the criterion, over folds, for "paper"),
         ``chosen``. Empty when nothing was cross-validated.
     """
     if rule not in RULES:
@@ -106,8 +107,8 @@ def select(
         )
     seed = random_state or 0
     folds = _deal(seed, X, scores), _deal(seed, X_target)
-    weights = _weights(X, X_target, seed) if rule == "auto" else None
-    criteria = np.empty((_FOLDS, len(ridges), len(grid)))
+    norms = np.empty((_FOLDS, len(ridges), len(grid)))
+    losses = np.empty((n1, len(ridges), len(grid)))
     for fold in range(_FOLDS):
         inside, target_inside = folds[0] != fold, folds[1] != fold
         for i, value in enumerate(ridges):
@@ -115,12 +116,16 @@ def select(
             held = _problem(X[~inside], scores[~inside], X_target[~target_inside], X_source, value, coverage)
             for j, solution in enumerate(solvers.path(fitted, grid, solver=solver, tol=tol)):
                 held_out = held.with_regularization(grid[j])
-                criteria[fold, i, j] = (
-                    _gradient_norm(held_out, solution)
-                    if weights is None
-                    else _target_loss(held_out, solution, weights[~inside])
-                )
-    return _choose(criteria, ridges, grid)
+                norms[fold, i, j] = _gradient_norm(held_out, solution)
+                losses[~inside, i, j] = _pinball(held_out, solution)
+    if rule == "paper":
+        mean = norms.mean(axis=0)
+        best = divmod(int(_finite(mean).argmin()), len(grid))
+        return _table(mean, norms.std(axis=0, ddof=1) / np.sqrt(_FOLDS), best, ridges, grid)
+    mean, spread = _compare(losses, _weights(X, X_target, seed))
+    near = np.argwhere(mean - mean.min() <= spread)
+    best = min(((int(i), int(j)) for i, j in near), key=lambda pair: (ridges[pair[0]], -grid[pair[1]]))
+    return _table(mean, spread, best, ridges, grid)
 
 
 def strongest(n1: int, n2: int, n3: int) -> float:
@@ -174,12 +179,30 @@ def _weights(X: FloatArray, X_target: FloatArray, seed: int) -> FloatArray:
     return LikelihoodRatio(random_state=seed).fit(X, X_target).source_
 
 
-def _target_loss(held_out: Problem, solution: solvers.Solution, weights: FloatArray) -> float:
-    """Return the weighted mean pinball loss of the held-out rows (their unweighted mean if all weigh 0)."""
+def _pinball(held_out: Problem, solution: solvers.Solution) -> FloatArray:
+    """Return the pinball losses of the held-out rows."""
     residual = held_out.scores - held_out.features @ solution.coef
-    loss = np.maximum(held_out.coverage * residual, (held_out.coverage - 1.0) * residual)
-    total = weights.sum()
-    return float(weights @ loss / total if total > 0.0 else loss.mean())
+    return np.maximum(held_out.coverage * residual, (held_out.coverage - 1.0) * residual)
+
+
+def _compare(losses: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the weighted means (ridges, λ) of losses (n1, ridges, λ), and the errors of their differences.
+
+    The second is the standard error of each mean's difference to the smallest, which is 0 for that one.
+    """
+    if weights.sum() <= 0.0:
+        weights = np.ones_like(weights)
+    share = weights / weights.sum()
+    mean = _finite(np.tensordot(share, losses, axes=1))
+    best = losses.reshape(len(losses), -1)[:, int(mean.argmin())]
+    gaps = losses - best[:, None, None]
+    centered = share[:, None, None] * (gaps - np.tensordot(share, gaps, axes=1))
+    return mean, np.sqrt(np.square(centered).sum(axis=0))
+
+
+def _finite(criterion: FloatArray) -> FloatArray:
+    """Put infinity where a fit went wrong."""
+    return np.where(np.isfinite(criterion), criterion, np.inf)
 
 
 def _gradient_norm(held_out: Problem, solution: solvers.Solution) -> float:
@@ -188,14 +211,14 @@ def _gradient_norm(held_out: Problem, solution: solvers.Solution) -> float:
     return float(np.hypot(np.linalg.norm(gradient), held_out.gradient_beta(solution.coef, solution.beta)))
 
 
-def _choose(
-    criteria: FloatArray, ridges: Sequence[float], grid: Sequence[float]
+def _table(
+    mean: FloatArray,
+    spread: FloatArray,
+    best: tuple[int, int],
+    ridges: Sequence[float],
+    grid: Sequence[float],
 ) -> tuple[float, float, list[dict[str, Any]]]:
-    """Return the pair with the smallest mean criterion (folds, ridges, λ), and the table."""
-    mean = criteria.mean(axis=0)
-    spread = criteria.std(axis=0, ddof=1) / np.sqrt(len(criteria))
-    mean = np.where(np.isfinite(mean), mean, np.inf)
-    best = divmod(int(mean.argmin()), len(grid))
+    """Return the chosen ridge and λ, and the table of criteria (ridges, λ)."""
     table = [
         {
             "ridge": ridges[i],
