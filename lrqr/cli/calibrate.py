@@ -76,9 +76,9 @@ def fit(ctx: click.Context, /, source: Path, target: Path, output: Path, **flags
             step=step,
         )
     if not ctx.obj["quiet"]:
-        from lrqr import printing
+        from lrqr import summaries
 
-        say(printing.fit_summary(model, output))
+        say(summaries.fit_summary(model, output))
 
 
 @cli.command()
@@ -108,6 +108,6 @@ def predict(ctx: click.Context, /, model: Path, source: Path, output: Path, **fl
     with progress_of(ctx) as step:
         count = run(model, source, output, step=step, **flags)
     if not ctx.obj["quiet"]:
-        from lrqr import printing
+        from lrqr import summaries
 
-        say(printing.predict_summary(count, output))
+        say(summaries.predict_summary(count, output))

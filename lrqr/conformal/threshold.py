@@ -61,6 +61,9 @@ class ThresholdModel(BaseEstimator):
     learned_ : LearnedFeatures or None
     offset_ : Offset or None
         Only with learned features.
+    unanswered_ : float
+        Share of the target rows that would get, or get, an infinite threshold with learned features; 0 where
+        these were not tried.
     levels_ : dict of float to (estimator, Offset or None)
         The method at the further levels that `fit` was asked for; see `at`.
     largest_score_ : float
@@ -131,10 +134,13 @@ class ThresholdModel(BaseEstimator):
         self.largest_score_ = float(y.max())
         self.known_ratio_ = ratio is not None and not hasattr(ratio, "predict")
         self.learned_: LearnedFeatures | None = None
+        self.unanswered_ = 0.0
         if self.feature_map_ == "learned":
             target, hints = (X, prediction) if X_target is None else (X_target, prediction_target)
-            infinite = self._fit_learned(clone(estimator), X, y, target, ratio, (prediction, hints), levels)
-            if self.feature_map == "auto" and infinite > 1.0 - self.coverage_:
+            self.unanswered_ = self._fit_learned(
+                clone(estimator), X, y, target, ratio, (prediction, hints), levels
+            )
+            if self.feature_map == "auto" and self.unanswered_ > 1.0 - self.coverage_:
                 self.feature_map_, self.learned_ = "given", None
         if self.feature_map_ == "given":
 
@@ -238,6 +244,7 @@ class ThresholdModel(BaseEstimator):
             "n_source": self.n_source_,
             "n_features": self.n_features_in_,
             "known_ratio": self.known_ratio_,
+            "unanswered": self.unanswered_,
             "estimator": self.estimator_.to_state(),
             "learned": None if self.learned_ is None else self.learned_.to_state(),
             "offset": None if self.offset_ is None else self.offset_.to_state(),
@@ -262,6 +269,7 @@ class ThresholdModel(BaseEstimator):
         model.n_source_ = state["n_source"]
         model.n_features_in_ = state["n_features"]
         model.known_ratio_ = state["known_ratio"]
+        model.unanswered_ = state["unanswered"]
         estimator = registry.load("methods", model.method_).ESTIMATOR
         model.estimator_ = estimator.from_state(state["estimator"])
         model.learned_, model.offset_ = None, None

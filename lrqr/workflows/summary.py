@@ -51,6 +51,7 @@ def of_fit(threshold: ThresholdModel, X_target: FloatArray, prediction: FloatArr
         "n_target": len(X_target),
         "n_features": threshold.n_features_in_,
         "feature_map": threshold.feature_map_,
+        "unanswered": threshold.unanswered_,
         "largest_score": threshold.largest_score_,
         **found,
         "parameters": parameters,
