@@ -39,6 +39,8 @@ demo: $(STAMP) ## calibrate LR-QR on real data under real shift and print its co
 	@echo "What it means: all methods were promised 90 % on communities whose labels they never saw. The table"
 	@echo "\"the same rows by other methods\" shows what each kept: split conformal ignores the shift, weighted"
 	@echo "conformal gives infinite intervals where it cannot know, LR-QR learns the threshold from both samples."
+	@echo "The two samples hardly overlap, so its coverage here is experience and not a promise; that is what"
+	@echo "\"no overlap\" warns of. Only labels from the target, as in demo/test.csv, can tell."
 	@echo "Figures and details: demo/report.html. Now your own files: see README.md."
 
 test: $(STAMP) ## the quick test suite
