@@ -211,33 +211,94 @@ def _read_parquet_directory(path: Path) -> Opened:
 
 
 def _opened_parquet(parts: list[Path]) -> Opened:
-    columns = _parquet_columns(parts[0])
+    schemas = [_parquet_schema(part) for part in parts]
+    columns = tuple(schemas[0].names)
     problems = []
-    for part in parts[1:]:
-        odd = sorted(set(columns) ^ set(_parquet_columns(part)))
+    for part, schema in zip(parts[1:], schemas[1:], strict=True):
+        odd = sorted(set(columns) ^ set(schema.names))
         if odd:
             problems.append(f"{part.name} and {parts[0].name} differ in {', '.join(map(repr, odd))}")
     if problems:
         raise DataError(f"{parts[0].parent}: the parts have different columns: {'; '.join(problems[:5])}")
 
     def batches(wanted: Sequence[str], size: int) -> Iterator[pa.Table]:
+        chosen = list(wanted) or [columns[0]]
+        common = _common_schema(parts, schemas, chosen)
         for part in parts:
             try:
                 with pq.ParquetFile(part, pre_buffer=False) as file:
-                    for batch in file.iter_batches(batch_size=size, columns=list(wanted) or [columns[0]]):
-                        yield pa.Table.from_batches([batch])
+                    for batch in file.iter_batches(batch_size=size, columns=chosen):
+                        table = pa.Table.from_batches([batch]).select(chosen)
+                        yield table if len(parts) == 1 else table.cast(common, safe=False)
             except _UNREADABLE as error:
                 raise DataError(f"{part}: damaged: {_first_line(error)}") from error
 
     return Opened(columns, batches)
 
 
-def _parquet_columns(path: Path) -> tuple[str, ...]:
+def _common_schema(parts: list[Path], schemas: list[pa.Schema], wanted: Sequence[str]) -> pa.Schema:
+    """Types that hold the wanted columns of all parts: a part may be narrower (float32) than another."""
+    common: list[tuple[str, pa.DataType]] = []
+    problems = []
+    for name in wanted:
+        kind = first = schemas[0].field(name).type
+        where = parts[0]
+        for part, schema in zip(parts[1:], schemas[1:], strict=True):
+            other = schema.field(name).type
+            wider = _common_type(kind, other)
+            if wider is None:
+                problems.append(
+                    f"{part.name}: {name!r} is {_type_name(other)}, {_type_name(first)} in {where.name}"
+                )
+                break
+            if pa.types.is_null(kind):  # a part without any value says nothing of the type
+                first, where = other, part
+            kind = wider
+        common.append((name, kind))
+    if problems:
+        more = f"; and {len(problems) - 5} more" if len(problems) > 5 else ""
+        raise DataError(f"{'; '.join(problems[:5])}{more}; write all parts with the same types")
+    return pa.schema(common)
+
+
+def _common_type(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
+    if one == other:
+        return one
+    one, other = _plain_type(one), _plain_type(other)
+    if pa.types.is_integer(one) and pa.types.is_integer(other) and pa.uint64() in {one, other}:
+        return one if one == other else pa.float64()
     try:
-        names = pq.read_schema(path).names
+        fields = [pa.schema([("column", kind)]) for kind in (one, other)]
+        return pa.unify_schemas(fields, promote_options="permissive").field("column").type
+    except pa.ArrowException:
+        return None
+
+
+def _plain_type(kind: pa.DataType) -> pa.DataType:
+    """Return the type of the values: how texts are stored makes no difference."""
+    value = kind.value_type if pa.types.is_dictionary(kind) else kind
+    if pa.types.is_large_string(value) or pa.types.is_string_view(value):
+        return pa.string()
+    return pa.int8() if pa.types.is_boolean(value) else value
+
+
+def _type_name(kind: pa.DataType) -> str:
+    value = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return str(value).removeprefix("large_").replace("string_view", "string")
+
+
+def _parquet_schema(path: Path) -> pa.Schema:
+    try:
+        schema = pq.read_schema(path)
     except _UNREADABLE as error:
         raise DataError(f"{path}: not a Parquet file: {_first_line(error)}") from error
-    return tuple(name for name in names if not (name.startswith("__index_level_") and name.endswith("__")))
+    return pa.schema(
+        [
+            field
+            for field in schema
+            if not (field.name.startswith("__index_level_") and field.name.endswith("__"))
+        ]
+    )
 
 
 @reader(".npz")

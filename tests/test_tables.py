@@ -634,3 +634,27 @@ def test_no_warning_where_nothing_is_wrong(tmp_path: Path) -> None:
 
 def test_one_name_may_stand_for_several() -> None:
     assert Roles(prediction="yhat", exclude=["a", "b"]) == Roles(prediction=("yhat",), exclude=("a", "b"))  # type: ignore[arg-type]
+
+
+def test_parquet_parts_of_different_widths_are_one_column(tmp_path: Path) -> None:
+    frame = pd.DataFrame(
+        {"x": [0.5, 1.5], "k": [1, 2], "b": [True, False], "s": ["u", None], "z": [None, None]}
+    )
+    frame.astype({"x": "float32", "k": "int8"}).to_parquet(tmp_path / "a.parquet")
+    wide = frame.assign(z=[0.25, 4.0]).astype({"k": "float64", "b": "int64", "s": "category"})
+    wide.to_parquet(tmp_path / "b.parquet")
+    found = tables.read(tmp_path, Roles(features=("x", "k", "b", "z", "s")), on_missing="impute").features
+    assert found["x"].tolist() == [0.5, 1.5] * 2
+    assert found["k"].tolist() == [1.0, 2.0] * 2
+    assert found["b"].tolist() == [1.0, 0.0] * 2
+    assert found["z"].tolist()[2:] == [0.25, 4.0]
+    assert found["s"].tolist()[0::2] == ["u", "u"]
+
+
+def test_parquet_parts_that_contradict_each_other_are_named(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"x": [0.5, 1.5], "label": ["cat", "dog"]})
+    frame.to_parquet(tmp_path / "a.parquet")
+    frame.assign(label=[0, 1]).to_parquet(tmp_path / "b.parquet")
+    with pytest.raises(DataError, match=r"^b\.parquet: 'label' is int64, string in a\.parquet"):
+        tables.read(tmp_path, Roles(group="label", features=("x",)), need=("features", "group"))
+    assert len(tables.read(tmp_path, Roles(features=("x",)))) == 4  # a column that is not used may be odd
