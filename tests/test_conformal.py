@@ -249,3 +249,29 @@ def test_auto_takes_given_features_where_learned_ones_leave_too_many_thresholds_
     np.testing.assert_array_equal(auto.predict(far), given.predict(far))
     near = source[:150] + np.array([0.3, 0.0, 0.0])
     assert ThresholdModel().fit(source, scores, X_target=near).feature_map_ == "learned"
+
+
+@pytest.mark.parametrize(
+    ("method", "feature_map", "taken"),
+    [("lrqr", "auto", True), ("lrqr", "learned", False), ("weighted", "auto", False)],
+)
+@pytest.mark.filterwarnings("ignore:the effective sample size:lrqr.errors.LrqrWarning")
+def test_a_target_outside_the_source_is_told(method: str, feature_map: Any, taken: bool) -> None:
+    far = X_NEW + np.array([8.0, 0.0])
+    text = r"^no overlap: \d+ % of the target rows .*; no method can promise coverage there"
+    taken_text = "; the given features were taken instead" if taken else "$"
+    model = ConformalRegressor(Ridge(), method=method, feature_map=feature_map)
+    with pytest.warns(LrqrWarning, match=text + taken_text):
+        model.fit(X, Y, X_target=far)
+    with pytest.warns(LrqrWarning, match="^no overlap"):
+        ConformalClassifier(LogisticRegression(), method=method, feature_map=feature_map).fit(
+            X, LABELS, X_target=far
+        )
+    model.fit(X, Y, X_target=X[:150] + 0.1)  # says nothing, or this test fails
+
+
+def test_fewer_than_half_without_an_answer_is_little_overlap() -> None:
+    model = ConformalRegressor(Ridge(), feature_map="learned")
+    with pytest.warns(LrqrWarning, match=r"^little overlap: [1-4]\d % of the target rows"):
+        model.fit(X, Y, X_target=X_NEW + np.array([2.2, 0.0]))
+    assert 0.1 < model.threshold_model_.unanswered_ < 0.5

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -11,8 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from lrqr import registry
 from lrqr.arrays import as_matrix
+from lrqr.conformal.overlap import overlap_warning
 from lrqr.conformal.threshold import FeatureMap, ThresholdModel
-from lrqr.errors import DataError, UsageError
+from lrqr.errors import DataError, LrqrWarning, UsageError
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -51,6 +53,11 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
             Further unlabeled source rows. None means the calibration rows themselves.
         ratio : array-like of shape (n,), optional
             Known likelihood ratios of the rows of ``X``, for the methods that weigh rows.
+
+        Warns
+        -----
+        LrqrWarning
+            If more than α of the rows of ``X_target`` lie where the source cannot support a finite threshold.
         """
         module = self._score_module()
         if not hasattr(self.estimator, self._output()):
@@ -78,17 +85,21 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
         features = self._features(X, "X")
         prediction = self._prediction(X)
         scores = module.score(prediction, self._outcome(y))
+        target = None if X_target is None else self._features(X_target, "X_target")
         self.threshold_model_ = ThresholdModel(
             self.method, feature_map=self.feature_map, coverage=self.coverage, random_state=self.random_state
         ).fit(
             features,
             scores,
-            X_target=None if X_target is None else self._features(X_target, "X_target"),
+            X_target=target,
             X_source=None if X_source is None else self._features(X_source, "X_source"),
             ratio=weights,
             prediction=prediction,
             prediction_target=None if X_target is None else self._prediction(X_target),
         )
+        message = None if target is None else overlap_warning(self.threshold_model_, target)
+        if message is not None:
+            warnings.warn(message, LrqrWarning, stacklevel=2)
         return self
 
     def predict(self, X: Any) -> Any:
