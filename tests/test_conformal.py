@@ -275,3 +275,19 @@ def test_fewer_than_half_without_an_answer_is_little_overlap() -> None:
     with pytest.warns(LrqrWarning, match=r"^little overlap: [1-4]\d % of the target rows"):
         model.fit(X, Y, X_target=X_NEW + np.array([2.2, 0.0]))
     assert 0.1 < model.threshold_model_.unanswered_ < 0.5
+
+
+class Unfittable(Ridge):
+    """Fails if anybody fits it."""
+
+    def fit(self, *_: Any, **__: Any) -> Any:
+        raise AssertionError("fitted before the choices were checked")
+
+
+@pytest.mark.parametrize("choice", [{"coverage": 90}, {"method": LRQR(90)}])
+@pytest.mark.parametrize("target", [None, X_NEW])
+def test_a_percentage_is_refused_first_and_in_the_users_number(choice: Any, target: Any) -> None:
+    with pytest.raises(UsageError, match=r"got 90; did you mean 0\.9\?"):
+        ConformalRegressor(Unfittable(), **choice).fit(X, Y, X_target=target)
+    with pytest.raises(UsageError, match=r"got 90; did you mean 0\.9\?"):
+        ThresholdModel(**choice).fit(X, np.abs(Y), X_target=target)

@@ -15,6 +15,7 @@ from lrqr.arrays import as_matrix, as_vector
 from lrqr.conformal.infinity import Infinite, cap_infinite
 from lrqr.conformal.offset import Offset, shape_level
 from lrqr.errors import DataError, UsageError
+from lrqr.estimator import check_coverage
 from lrqr.learned import LearnedFeatures
 from lrqr.selection import lighten
 
@@ -128,7 +129,7 @@ class ThresholdModel(BaseEstimator):
         X_source = None if X_source is None else as_matrix(X_source, "X_source", columns=X.shape[1])
         estimator = self._make()
         self.method_ = _name_of(estimator)
-        self.coverage_ = float(estimator.coverage)
+        self.coverage_ = check_coverage(estimator.coverage)
         self.feature_map_ = self._resolve(estimator, len(X), 0 if X_target is None else len(X_target))
         self.n_source_, self.n_features_in_ = X.shape
         self.largest_score_ = float(y.max())

@@ -15,6 +15,7 @@ from lrqr.arrays import as_matrix
 from lrqr.conformal.overlap import overlap_warning
 from lrqr.conformal.threshold import FeatureMap, ThresholdModel
 from lrqr.errors import DataError, LrqrWarning, UsageError
+from lrqr.estimator import check_coverage
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -59,6 +60,10 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
         LrqrWarning
             If more than α of the rows of ``X_target`` lie where the source cannot support a finite threshold.
         """
+        # before anything is fitted, and with the user's number: methods are fitted at other levels too
+        check_coverage(
+            self.coverage if isinstance(self.method, str) else getattr(self.method, "coverage", self.coverage)
+        )
         module = self._score_module()
         if not hasattr(self.estimator, self._output()):
             raise UsageError(
