@@ -291,3 +291,21 @@ def test_a_percentage_is_refused_first_and_in_the_users_number(choice: Any, targ
         ConformalRegressor(Unfittable(), **choice).fit(X, Y, X_target=target)
     with pytest.raises(UsageError, match=r"got 90; did you mean 0\.9\?"):
         ThresholdModel(**choice).fit(X, np.abs(Y), X_target=target)
+
+
+def test_the_score_knows_nothing_of_the_intervals() -> None:
+    """What the Notes say of `GridSearchCV`."""
+    scores = {
+        ConformalRegressor(Ridge(), method=method, coverage=coverage).fit(X, Y).score(X, Y)
+        for method, coverage in [("split", 0.5), ("split", 0.9), ("conditional", 0.9)]
+    }
+    assert len(scores) == 1
+
+
+def test_without_a_target_the_default_promises_for_rows_like_the_source() -> None:
+    model = ConformalRegressor(Ridge()).fit(X, Y)
+    rng = np.random.default_rng(8)
+    more = rng.normal(size=(4000, 2))
+    outcome = more[:, 0] + (0.3 + np.abs(more[:, 1])) * rng.normal(size=4000)
+    lower, upper = model.predict_interval(more).T
+    assert 0.84 < np.mean((lower <= outcome) & (outcome <= upper)) < 0.96

@@ -48,6 +48,20 @@ class ConformalClassifier(ClassifierMixin, ConformalModel):
     threshold_model_ : ThresholdModel
     n_features_in_ : int
 
+    Notes
+    -----
+    Preprocessing belongs inside:
+    ``ConformalClassifier(make_pipeline(StandardScaler(), LogisticRegression()))``. As the last step of a
+    pipeline this class would see transformed ``X`` but untransformed ``X_target``, which cannot be told from
+    a shift.
+
+    Without ``X_target``, and without known ratios, `fit` takes it that there is no shift, whatever the
+    method: also ``"lrqr"`` then promises coverage only for rows like those of ``X``.
+
+    ``score`` is the accuracy of ``estimator``'s predictions, and says nothing of the sets: it suits a
+    `GridSearchCV` over parameters of ``estimator``, not over ``coverage``, ``method``, ``feature_map`` or
+    ``conformity_score``, which it does not depend on. Methods are compared by `lrqr.compare`.
+
     Examples
     --------
     >>> import numpy as np
@@ -58,6 +72,14 @@ class ConformalClassifier(ClassifierMixin, ConformalModel):
     >>> y = np.where(X[:, 0] + rng.normal(size=400) > 0, "yes", "no")
     >>> model = ConformalClassifier(LogisticRegression(), coverage=0.9).fit(X, y, X_target=X_new)
     >>> model.predict_set(X_new).shape
+    (200, 2)
+
+    With preprocessing, which source and target then pass through alike:
+
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> inside = ConformalClassifier(make_pipeline(StandardScaler(), LogisticRegression()), method="weighted")
+    >>> inside.fit(X, y, X_target=X_new).predict_set(X_new).shape
     (200, 2)
     """
 

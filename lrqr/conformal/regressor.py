@@ -45,6 +45,19 @@ class ConformalRegressor(RegressorMixin, ConformalModel):
     threshold_model_ : ThresholdModel
     n_features_in_ : int
 
+    Notes
+    -----
+    Preprocessing belongs inside: ``ConformalRegressor(make_pipeline(StandardScaler(), Ridge()))``. As the
+    last step of a pipeline this class would see transformed ``X`` but untransformed ``X_target``, which
+    cannot be told from a shift.
+
+    Without ``X_target``, and without known ratios, `fit` takes it that there is no shift, whatever the
+    method: also ``"lrqr"`` then promises coverage only for rows like those of ``X``.
+
+    ``score`` is the R² of ``estimator``'s predictions, and says nothing of the intervals: it suits a
+    `GridSearchCV` over parameters of ``estimator``, not over ``coverage``, ``method``, ``feature_map`` or
+    ``conformity_score``, which it does not depend on. Methods are compared by `lrqr.compare`.
+
     Examples
     --------
     >>> import numpy as np
@@ -55,6 +68,14 @@ class ConformalRegressor(RegressorMixin, ConformalModel):
     >>> y = X[:, 0] + (0.3 + abs(X[:, 1])) * rng.normal(size=400)
     >>> model = ConformalRegressor(Ridge(), coverage=0.9).fit(X, y, X_target=X_new)
     >>> model.predict_interval(X_new).shape
+    (200, 2)
+
+    With preprocessing, which source and target then pass through alike:
+
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> inside = ConformalRegressor(make_pipeline(StandardScaler(), Ridge()), method="weighted")
+    >>> inside.fit(X, y, X_target=X_new).predict_interval(X_new).shape
     (200, 2)
     """
 
