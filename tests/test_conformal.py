@@ -14,6 +14,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
+import lrqr
 from lrqr import artifact, registry
 from lrqr.conformal import ConformalClassifier, ConformalRegressor, ThresholdModel
 from lrqr.errors import DataError, LrqrWarning, UsageError
@@ -309,3 +310,8 @@ def test_without_a_target_the_default_promises_for_rows_like_the_source() -> Non
     outcome = more[:, 0] + (0.3 + np.abs(more[:, 1])) * rng.normal(size=4000)
     lower, upper = model.predict_interval(more).T
     assert 0.84 < np.mean((lower <= outcome) & (outcome <= upper)) < 0.96
+
+
+def test_the_package_lists_its_public_names_only() -> None:
+    assert dir(lrqr) == sorted(lrqr.__all__)
+    assert all(getattr(lrqr, name) is not None for name in dir(lrqr))
