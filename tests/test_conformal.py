@@ -20,6 +20,7 @@ from lrqr.conformal import ConformalClassifier, ConformalRegressor, ThresholdMod
 from lrqr.errors import DataError, LrqrWarning, UsageError
 from lrqr.methods.lrqr import LRQR
 from lrqr.quantiles import conformal_quantile
+from lrqr.roles import Roles
 
 METHODS = registry.names("methods")
 RNG = np.random.default_rng(0)
@@ -315,3 +316,13 @@ def test_without_a_target_the_default_promises_for_rows_like_the_source() -> Non
 def test_the_package_lists_its_public_names_only() -> None:
     assert dir(lrqr) == sorted(lrqr.__all__)
     assert all(getattr(lrqr, name) is not None for name in dir(lrqr))
+
+
+def test_compare_names_a_keyword_that_it_does_not_know() -> None:
+    table = frame(X)
+    with pytest.raises(UsageError, match="no keyword 'outcomes', did you mean 'outcome'"):
+        lrqr.compare(table, table, table, outcomes="y")
+    with pytest.raises(UsageError, match="no keyword 'split', did you mean 'splits'"):
+        lrqr.compare(table, table, table, split=3)
+    with pytest.raises(UsageError, match="roles= and outcome= were both given"):
+        lrqr.compare(table, table, table, roles=Roles(outcome="y"), outcome="y")

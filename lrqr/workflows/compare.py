@@ -17,6 +17,7 @@ from lrqr.estimator import check_coverage
 from lrqr.experiment import runner, split, summary
 from lrqr.features import TableEncoder
 from lrqr.model import PRECOMPUTED
+from lrqr.registry import suggest
 from lrqr.report.plain import to_json
 from lrqr.roles import Roles
 from lrqr.workflows import inputs
@@ -107,6 +108,12 @@ def compare(
     >>> list(runs["method"])
     ['split', 'weighted', 'split', 'weighted']
     """
+    unknown = [name for name in columns if name not in Roles.__dataclass_fields__]
+    if unknown:
+        near = suggest(unknown[0], [*Roles.__dataclass_fields__, *(compare.__kwdefaults__ or ())])
+        raise UsageError(f"compare has no keyword {unknown[0]!r}{near}")
+    if roles is not None and columns:
+        raise UsageError(f"roles= and {next(iter(columns))}= were both given; put all into one")
     given = roles if roles is not None else Roles(**columns)
     choices = Choices(given, coverage, score, base, on_missing, seed)
     return run(
