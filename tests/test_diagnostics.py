@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -405,3 +406,31 @@ def test_schema_differences_are_listed() -> None:
 def test_equal_schemas_in_another_order_do_not_differ() -> None:
     source = pd.DataFrame({"a": [True, False], "b": pd.Series(["u", None], dtype="category")})
     assert not any(schema_differences(source, source[["b", "a"]].iloc[::-1]).values())
+
+
+# ---- data frames
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
+def test_frames_are_matched_by_name_and_name_the_features(kind: Any) -> None:
+    source, target = gauss(3, 200), gauss(4, 150, shift=1.0)
+    plain = diagnose(source, target, names=["a", "b"])
+    frames = (
+        kind({"a": source[:, 0], "b": source[:, 1]}),
+        kind({"label": np.arange(150), "b": target[:, 1], "a": target[:, 0]}),
+    )
+    assert diagnose(*frames).to_dict(pictures=True) == plain.to_dict(pictures=True)
+    renamed = diagnose(*frames, names=["first", "second"])
+    assert {feature["name"] for feature in renamed.features} == {"first", "second"}
+    with pytest.raises(DataError, match=r"X_target lacks 1 column\(s\) of X_source: 'b'"):
+        diagnose(frames[0], kind({"a": target[:, 0], "c": target[:, 1]}))
+    beside_a_matrix = diagnose(frames[0], target)
+    assert [feature["name"] for feature in beside_a_matrix.features] == [
+        row["name"] for row in plain.features
+    ]
+
+
+def test_a_column_name_that_occurs_twice_matches_nothing() -> None:
+    twice = pd.DataFrame(gauss(3, 50), columns=["a", "a"])
+    with pytest.raises(DataError, match="X_source: column names occur twice: 'a'"):
+        diagnose(twice, twice)

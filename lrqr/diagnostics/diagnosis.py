@@ -17,6 +17,7 @@ from scipy.stats import betabinom
 
 from lrqr.arrays import FloatArray, as_matrix
 from lrqr.diagnostics.area import area_interval
+from lrqr.diagnostics.schema import matched_columns
 from lrqr.diagnostics.support import LEVEL, Support
 from lrqr.errors import DataError, UsageError
 from lrqr.moments import Moments
@@ -147,10 +148,10 @@ def diagnose(
 
     Parameters
     ----------
-    X_source, X_target : array-like
-        Features, the same columns in the same order.
+    X_source, X_target : array-like or data frame
+        Features: the same columns in the same order, or two data frames, which are matched by name.
     names : sequence of str, optional
-        Names of the d features; x0, x1, ... if not given.
+        Names of the d features; if not given, those of a data frame, or x0, x1, ...
     coverage : float
         The promise 1 - α that the verdict is about.
     random_state : int
@@ -164,6 +165,8 @@ def diagnose(
     >>> diagnose(rng.uniform(0, 1, (200, 1)), rng.uniform(2, 3, (200, 1))).verdict
     'no overlap'
     """
+    X_source, X_target, found = matched_columns(X_source, X_target)
+    names = found if names is None else list(names)
     source = as_matrix(X_source, "X_source")
     target = as_matrix(X_target, "X_target", columns=source.shape[1])
     if 0 in source.shape or not len(target):
@@ -173,7 +176,7 @@ def diagnose(
         )
     if not 0.0 < coverage < 1.0:
         raise UsageError(f"coverage must lie between 0 and 1, got {coverage}")
-    names = [f"x{index}" for index in range(source.shape[1])] if names is None else list(names)
+    names = names or [f"x{index}" for index in range(source.shape[1])]
     if len(names) != source.shape[1]:
         raise UsageError(f"{len(names)} names were given for {source.shape[1]} features")
     ratio = ratio or LikelihoodRatio(random_state=random_state).fit(source, target)

@@ -1,8 +1,11 @@
-"""What differs between the columns of two tables."""
+"""What differs between the columns of two tables, and which of them are the same."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+
+from lrqr.errors import DataError
+from lrqr.registry import suggest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,6 +45,40 @@ def schema_differences(source: pd.DataFrame, target: pd.DataFrame) -> dict[str, 
         "changed_types": changed,
         "unseen_categories": unseen,
     }
+
+
+def matched_columns(source: Any, target: Any) -> tuple[Any, Any, list[str] | None]:
+    """Return two data frames (pandas or polars) with the columns of the source, and the names of these.
+
+    Columns are found by name; further ones of the target play no part. What is no data frame is returned as
+    it is; without any there are no names.
+
+    Raises
+    ------
+    DataError
+        If the target lacks columns, or a name occurs twice.
+    """
+    if not _is_frame(source) or not _is_frame(target):
+        frame = next((rows for rows in (source, target) if _is_frame(rows)), None)
+        return source, target, None if frame is None else [str(name) for name in frame.columns]
+    for what, frame in (("X_source", source), ("X_target", target)):
+        names = [str(name) for name in frame.columns]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise DataError(f"{what}: column names occur twice: {', '.join(map(repr, twice))}; rename them")
+    own = {str(name): name for name in target.columns}
+    wanted = [str(name) for name in source.columns]
+    lacking = [f"{name!r}{suggest(name, own)}" for name in wanted if name not in own]
+    if lacking:
+        raise DataError(
+            f"X_target lacks {len(lacking)} column(s) of X_source: {', '.join(lacking[:_SHOWN])}"
+            f"{', ...' if len(lacking) > _SHOWN else ''}; give both the same features"
+        )
+    return source, target[[own[name] for name in wanted]], wanted
+
+
+def _is_frame(rows: Any) -> bool:
+    return hasattr(rows, "columns") and hasattr(rows, "to_numpy")
 
 
 def _kind(column: pd.Series[Any]) -> str:
