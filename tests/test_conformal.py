@@ -326,3 +326,41 @@ def test_compare_names_a_keyword_that_it_does_not_know() -> None:
         lrqr.compare(table, table, table, split=3)
     with pytest.raises(UsageError, match="roles= and outcome= were both given"):
         lrqr.compare(table, table, table, roles=Roles(outcome="y"), outcome="y")
+
+
+@pytest.mark.parametrize("prefit", [False, True])
+def test_labels_of_two_types_or_missing_ones_are_named(prefit: bool) -> None:
+    model = LogisticRegression().fit(X, LABELS) if prefit else LogisticRegression()
+    classifier = ConformalClassifier(model, prefit=prefit)
+    labels = LABELS.astype(object)
+    labels[:4] = "dog", 7, "dog", 8
+    with pytest.raises(DataError, match=r"y mixes texts and other labels: 'dog' in row 0, 7 in row 1 "):
+        classifier.fit(X, labels)
+    for nothing in (None, np.nan, pd.NA):
+        labels[[5, 9]] = nothing
+        with pytest.raises(DataError, match=r"y is missing in 2 of 300 rows \(rows 5, 9, counted from 0\)"):
+            classifier.fit(X, labels)
+    outcome = np.where(np.arange(300) == 3, np.nan, Y)
+    with pytest.raises(DataError, match=r"y holds NaN or infinity in 1 of 300 rows \(rows 3,"):
+        ConformalRegressor(Ridge()).fit(X, outcome)
+
+
+def test_messages_about_frames_advise_in_python() -> None:
+    source = pd.DataFrame(X, columns=["a", "b"])
+    missing, text = source.copy(), source.astype(object)
+    missing.loc[3, "a"] = np.nan
+    text.loc[3, "a"] = "oops"
+    model = ConformalRegressor(LinearRegression(), method="split").fit(source, Y)
+    tries = [
+        (
+            lambda: model.predict_threshold(missing),
+            r"^X: column 'a'.*\(rows 4,.*; drop or impute these rows$",
+        ),
+        (lambda: model.fit(source, Y, X_target=missing), r"^X_target: .*; drop or impute these rows$"),
+        (lambda: model.predict_threshold(text), r"^X: column 'a'.*'oops' in row 4 .*convert them or leave"),
+        (lambda: model.fit(source, Y, X_target=text), r"^X and X_target: .*'oops'.*convert them or leave"),
+    ]
+    for attempt, message in tries:
+        with pytest.raises(DataError, match=message) as caught:
+            attempt()
+        assert "--" not in str(caught.value)

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from lrqr.conformal.infinity import Infinite
     from lrqr.conformal.threshold import FeatureMap
 
+_SHOWN = 5
+
 
 class ConformalClassifier(ClassifierMixin, ConformalModel):
     """A classifier whose prediction sets keep their coverage where the model will be used.
@@ -133,6 +135,24 @@ class ConformalClassifier(ClassifierMixin, ConformalModel):
 
     def _after_model(self) -> None:
         self.classes_ = np.asarray(self.estimator_.classes_)
+
+    def _check_outcome(self, y: Any) -> None:
+        import pandas as pd
+
+        missing = np.flatnonzero(pd.isna(y))
+        if missing.size:
+            shown = ", ".join(map(str, missing[:_SHOWN])) + (", ..." if missing.size > _SHOWN else "")
+            raise DataError(
+                f"y is missing in {missing.size} of {len(y)} rows (rows {shown}, counted from 0); "
+                "drop these rows"
+            )
+        text = np.array([isinstance(label, str) for label in y.tolist()], dtype=bool)
+        if text.any() and not text.all():
+            one, other = int(np.argmax(text)), int(np.argmin(text))
+            raise DataError(
+                f"y mixes texts and other labels: {y[one]!r} in row {one}, {y[other]!r} in row {other} "
+                "(counted from 0); make them one type, for example with y.astype(str)"
+            )
 
     def _outcome(self, y: Any) -> Any:
         position = {label: index for index, label in enumerate(self.classes_.tolist())}

@@ -122,5 +122,8 @@ class ConformalRegressor(RegressorMixin, ConformalModel):
     def _width(self) -> int:
         return len(self._score_module().INPUTS)
 
+    def _check_outcome(self, y: Any) -> None:
+        as_vector(y, "y")
+
     def _outcome(self, y: Any) -> Any:
         return as_vector(y, "y")

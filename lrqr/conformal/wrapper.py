@@ -73,6 +73,7 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
         y = np.asarray(y)
         if y.ndim != 1 or len(y) != _rows(X):
             raise DataError(f"y must have one value per row of X: shape {y.shape} for {_rows(X)} rows")
+        self._check_outcome(y)
         weights = None if ratio is None else np.asarray(ratio, dtype=np.float64)
         if self.prefit:
             check_is_fitted(self.estimator)
@@ -148,7 +149,10 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
     def _features(self, X: Any, name: str) -> FloatArray:
         if self._encoder is None:
             return as_matrix(X, name, columns=self.n_features_in_)
-        features: FloatArray = self._encoder.transform(_to_pandas(X))
+        try:
+            features: FloatArray = self._encoder.transform(_to_pandas(X))
+        except DataError as error:
+            raise _without_options(error, name) from error
         return features
 
     def _prediction(self, X: Any) -> FloatArray:
@@ -182,6 +186,10 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
     def _after_model(self) -> None:
         """Learn from the fitted model what calibration needs."""
 
+    def _check_outcome(self, y: Any) -> None:
+        """Raise where no model can be fitted on these outcomes (n,)."""
+        raise NotImplementedError
+
     def _outcome(self, y: Any) -> Any:
         raise NotImplementedError
 
@@ -212,7 +220,22 @@ def _encoder(X: Any, X_target: Any) -> Any:
     from lrqr.features import TableEncoder
 
     source = _to_pandas(X)
-    return TableEncoder().fit(source, source if X_target is None else _to_pandas(X_target))
+    try:
+        return TableEncoder().fit(source, source if X_target is None else _to_pandas(X_target))
+    except DataError as error:
+        raise _without_options(error, "X and X_target") from error
+
+
+def _without_options(error: DataError, name: str) -> DataError:
+    """Return what an encoder says, with advice for Python in place of options of the command."""
+    fact, _, advice = str(error).rpartition("; ")
+    if " --" not in advice:
+        return DataError(f"{name}: {error}")
+    missing = "--on-missing" in advice
+    return DataError(
+        f"{name}: {fact}; "
+        + ("drop or impute these rows" if missing else "correct these values, convert them or leave them out")
+    )
 
 
 def _rows(X: Any) -> int:
