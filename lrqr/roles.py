@@ -15,6 +15,13 @@ if TYPE_CHECKING:
 
 _SINGLE = ("outcome", "score_column", "group", "id", "weight")
 _SHOWN = 10
+_FLAGS = {
+    "prediction": "--prediction",
+    "probability": "--probability",
+    "excluded": "--exclude",
+    "feature": "--features",
+    "categorical": "--categorical",
+}
 
 
 @dataclass(frozen=True)
@@ -124,7 +131,8 @@ def resolve(
         expand((getattr(roles, role),), columns, problems, role.replace("_column", ""))
     elsewhere = [frozenset(other) for other in others]
     shared = [name for name in columns if all(name in other for other in elsewhere)]
-    prediction = expand(roles.prediction, columns, problems, "prediction") if roles.prediction else ()
+    kind = "probability" if roles.probability else "prediction"
+    prediction = expand(roles.prediction, columns, problems, kind) if roles.prediction else ()
     classes = roles.classes
     if roles.probability and not classes:
         classes = tuple(_class_name(name, roles.prediction) for name in prediction)
@@ -133,7 +141,7 @@ def resolve(
     if roles.features is None:
         features = tuple(name for name in shared if name not in taken and name not in excluded)
     else:
-        chosen = expand(roles.features, shared, problems, "feature")
+        chosen = _choose(roles, shared, problems)
         features = tuple(name for name in chosen if name not in excluded)
     used_twice = sorted(set(features) & (taken - {roles.group, roles.weight, *prediction}))
     if used_twice:
@@ -148,6 +156,50 @@ def resolve(
     return replace(roles, prediction=prediction, features=features, categorical=categorical, classes=classes)
 
 
+def refuse_disjoint(roles: Roles, columns: Sequence[str], *others: Sequence[str]) -> None:
+    """Refuse tables without a common feature column: nothing could be compared.
+
+    Parameters
+    ----------
+    roles : Roles
+        As `resolve` returned them.
+    columns : sequence of str
+        Columns of the source.
+    *others : sequence of str
+        Columns of the target and of further tables.
+
+    Raises
+    ------
+    DataError
+    """
+    if roles.features or not others:
+        return
+    shown = [_listing(_free(roles, table)) or "none" for table in (columns, *others)]
+    names = ("source", "target", *(f"table {k}" for k in range(3, len(shown) + 1)))
+    listed = ", ".join(f"{name} has {found}" for name, found in zip(names, shown, strict=True))
+    raise DataError(f"source and target share no feature columns: {listed}")
+
+
+def one_sided(roles: Roles, source: Sequence[str], target: Sequence[str]) -> str:
+    """Say which columns without a role only one of two tables has, and so are no features; empty if none."""
+    own, other = _free(roles, source), _free(roles, target)
+    only_source = [name for name in own if name not in set(other)]
+    only_target = [name for name in other if name not in set(own)]
+    sides = [
+        f"only in the {side}: {', '.join(f'{n!r}{suggest(n, near)}' for n in names[:_SHOWN])}"
+        + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
+        for side, names, near in (("source", only_source, only_target), ("target", only_target, ()))
+        if names
+    ]
+    return f"columns that only one file has are not used as features; {'; '.join(sides)}" if sides else ""
+
+
+def _free(roles: Roles, columns: Sequence[str]) -> list[str]:
+    """Return the columns that have no role and are not excluded."""
+    no_feature = roles.taken.union(expand(roles.exclude, columns, [], "excluded"))
+    return [name for name in columns if name not in no_feature]
+
+
 def expand(
     patterns: Sequence[str], columns: Sequence[str], problems: list[str], what: str
 ) -> tuple[str, ...]:
@@ -160,10 +212,32 @@ def expand(
     for pattern in patterns:
         matches = [pattern] if pattern in known else [c for c in columns if fnmatch.fnmatchcase(c, pattern)]
         if not matches:
-            near = suggest(pattern, columns) if len(problems) < _SHOWN else ""
-            problems.append(f"{what} column {pattern!r} does not exist{near}")
+            problems.append(_unmatched(pattern, columns, what, hint=len(problems) < _SHOWN))
         found |= dict.fromkeys(matches)
     return tuple(found)
+
+
+def _unmatched(pattern: str, columns: Sequence[str], what: str, *, hint: bool) -> str:
+    if any(mark in pattern for mark in "*?["):
+        return f"no column matches {_FLAGS.get(what, what)} {pattern!r}"
+    what = "prediction" if what == "probability" else what
+    return f"{what} column {pattern!r} does not exist{suggest(pattern, columns) if hint else ''}"
+
+
+def _choose(roles: Roles, shared: Sequence[str], problems: list[str]) -> tuple[str, ...]:
+    """Expand the features that are named; where many are missing, one problem says how many."""
+    lacking: list[str] = []
+    wanted = roles.features or ()
+    chosen = expand(wanted, shared, lacking, "feature")
+    if len(lacking) <= _SHOWN:
+        problems += lacking
+        return chosen
+    missing = [name for name in wanted if name not in set(shared)]
+    problems.append(
+        f"has {len(wanted) - len(missing)} of the {len(wanted)} features needed; missing: "
+        f"{', '.join(missing[:3])}, ... ({len(missing)})"
+    )
+    return chosen
 
 
 def _class_name(column: str, patterns: Sequence[str]) -> str:

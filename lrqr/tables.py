@@ -32,6 +32,7 @@ __all__ = [
     "Sample",
     "batches",
     "frame_sample",
+    "one_sided",
     "open_writer",
     "read",
     "reader",
@@ -84,10 +85,19 @@ def resolve(roles: Roles, source: Path, *others: Path) -> Roles:
     opened = [open_table(path) for path in (source, *others)]
     filled = roles.with_native(opened[0].roles)
     columns = [file.columns for file in opened]
+    natural = [file.roles.get("features", file.columns) for file in opened]
     if filled.features is None:  # an NPZ says itself which of its arrays are features
-        columns[1:] = [file.roles.get("features", file.columns) for file in opened[1:]]
-        columns += [opened[0].roles["features"]] if "features" in opened[0].roles else []
-    return parts.resolve(filled, *columns, where=str(source))
+        columns[1:] = natural[1:]
+        columns += [natural[0]] if "features" in opened[0].roles else []
+    found = parts.resolve(filled, *columns, where=str(source))
+    parts.refuse_disjoint(found, *natural)
+    return found
+
+
+def one_sided(roles: Roles, source: Path, target: Path) -> str:
+    """Say which columns without a role only one of two files has; see `lrqr.roles.one_sided`."""
+    opened = [open_table(path) for path in (source, target)]
+    return parts.one_sided(roles, *(file.roles.get("features", file.columns) for file in opened))
 
 
 def read(

@@ -658,3 +658,21 @@ def test_parquet_parts_that_contradict_each_other_are_named(tmp_path: Path) -> N
     with pytest.raises(DataError, match=r"^b\.parquet: 'label' is int64, string in a\.parquet"):
         tables.read(tmp_path, Roles(group="label", features=("x",)), need=("features", "group"))
     assert len(tables.read(tmp_path, Roles(features=("x",)))) == 4  # a column that is not used may be odd
+
+
+def test_a_pattern_that_matches_nothing_names_its_flag(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    tables.write(path, _frame())
+    with pytest.raises(DataError, match=r"no column matches --probability 'p_\*'; the columns are: x1"):
+        tables.resolve(Roles(outcome="y", prediction="p_*", probability=True), path)
+    with pytest.raises(DataError, match=r"no column matches --exclude 'q\*'"):
+        tables.resolve(Roles(exclude="q*"), path)
+
+
+def test_many_missing_features_are_counted(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    tables.write(path, pd.DataFrame(np.zeros((3, 100)), columns=[f"f{k}" for k in range(100)]))
+    wanted = Roles(features=tuple(f"f{k}" for k in range(256)))
+    message = r"has 100 of the 256 features needed; missing: f100, f101, f102, \.\.\. \(156\); the columns"
+    with pytest.raises(DataError, match=message):
+        tables.read(path, wanted)

@@ -545,3 +545,31 @@ def test_verification_of_data_sets(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     ran = lrqr("datasets", "verify", "communities")
     assert ran.code == 3
     assert "data sets are not as recorded: communities" in ran.err
+
+
+@pytest.mark.parametrize("command", ["fit", "compare", "diagnose"])
+def test_files_without_a_common_feature_are_refused(tmp_path: Path, command: str) -> None:
+    target = table(50, seed=2).drop(columns="y").rename(columns={"a": "A", "b": "B"})
+    paths = write(tmp_path, source=table(50, seed=1), target=target, test=table(50, seed=3))
+    more = {"fit": ("-o", tmp_path / "m"), "compare": (paths["test"],), "diagnose": ()}[command]
+    ran = lrqr(command, paths["source"], paths["target"], *more, *USER_MODEL)
+    assert ran.code == 1
+    assert "source and target share no feature columns: source has a, b, target has A, B" in ran.err
+
+
+def test_columns_that_only_one_file_has_are_named(folder: Path, tmp_path: Path) -> None:
+    source = table(80, seed=1).assign(traffic=0.5, key=1, odd=2)
+    target = table(80, 0.5, seed=2).drop(columns=["y", "yhat"]).assign(Traffic=0.5, note=3, odd=4)
+    paths = write(tmp_path, source=source, target=target)
+    arguments = ("fit", paths["source"], paths["target"], *USER_MODEL, "--id", "key", "-o", tmp_path / "m")
+    ran = lrqr(*arguments)
+    assert ran.code == 0
+    assert (
+        "Warning: columns that only one file has are not used as features; only in the source: 'traffic', "
+        "did you mean 'Traffic'?; only in the target: 'Traffic', 'note'"
+    ) in ran.err
+    quiet = lrqr(*arguments, "--force", "--exclude", "traffic", "--exclude", "[Tn]*")
+    assert quiet.code == 1  # no such column in the source
+    assert "only one file" not in lrqr(*arguments, "--force", "--features", "a,b").err
+    plain = ("fit", folder / "source.csv", folder / "target.csv", *USER_MODEL, "-o", tmp_path / "n")
+    assert "only one file" not in lrqr(*plain).err

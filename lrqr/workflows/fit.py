@@ -110,6 +110,9 @@ def read(source: Path, target: Path, options: FitOptions, unlabeled_source: Path
     others = [target, *([unlabeled_source] if unlabeled_source else [])]
     roles, score = inputs.resolve(options, source, *others)
     _check_weight(roles, options)
+    left_out = tables.one_sided(roles, source, target) if options.roles.features is None else ""
+    if left_out:
+        _warn(left_out)
     labeled = inputs.read(source, roles, options, need=inputs.needed(options, roles, score))
     # learned features use the predictions of target rows, where the file has them
     rest = [inputs.read(path, roles, options, optional=("prediction",)) for path in others]

@@ -63,7 +63,9 @@ def resolve(choices: Choices, source: Source, *others: Source) -> tuple[Roles, s
     elif any(map(is_path, given)):
         raise UsageError("pass the paths of files, or data frames, not some of each")
     else:
-        roles = parts.resolve(choices.roles, *map(columns.frame_columns, given), where="source")
+        names = [columns.frame_columns(frame) for frame in given]
+        roles = parts.resolve(choices.roles, *names, where="source")
+        parts.refuse_disjoint(roles, *names)
     score = choices.score or _default_score(choices, roles, source)
     check(choices, roles, score)
     if choices.base and registry.load("scores", score).TASK == "classification":
