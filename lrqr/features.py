@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections import Counter
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,12 @@ if TYPE_CHECKING:
     from lrqr.arrays import FloatArray, IntArray
 
 _MANY = 20  # a label in more than this many kinds, on more than half of the rows, is taken for an identifier
+_NEARLY_ALL = 0.9  # share of the rows of a column that must look like quantities, or dates
+_UNITS = 3
+_DATE = re.compile(r"(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4})([T ]+\d{1,2}:\d{2}.*)?")
+_QUANTITY = re.compile(
+    r"(?P<before>[$€£¥]?)\s*[+-]?\d[\d.,]*(?:[eE][+-]?\d+)?\s*(?P<after>[^\W\d_]{1,4}[/²³\w]{0,4}|[%°$€£¥]\w?|)"
+)
 
 
 class TableEncoder:
@@ -92,7 +99,7 @@ class TableEncoder:
                 _same_kind(name, source[name], values)
                 if name in seen:
                     seen[name].update(_present(values))
-        _refuse_identifiers({name: source[name] for name in labeled if name not in categorical})
+        _refuse_disguised({name: source[name] for name in labeled if name not in categorical})
         self.columns_ = columns
         self.categories_ = {name: tuple(sorted(seen[name])) for name in labeled}
         self.fill_ = (
@@ -284,17 +291,45 @@ def _typical(values: np.ndarray[Any, Any]) -> float | str:
     return float(np.median(finite)) if finite.size else 0.0
 
 
-def _refuse_identifiers(labeled: Mapping[str, np.ndarray[Any, Any]]) -> None:
-    suspects = []
+def _refuse_disguised(labeled: Mapping[str, np.ndarray[Any, Any]]) -> None:
+    """Refuse texts that are no categories: identifiers, numbers with units, dates."""
+    suspects, problems = [], []
     for name, values in labeled.items():
-        kinds = len(set(_present(values)))
-        if kinds > max(_MANY, len(values) / 2):
-            suspects.append(f"{name!r} ({kinds} different texts in {len(values)} rows)")
+        counts = Counter(_present(values))
+        looks = _looks_like(counts)
+        if looks:
+            problems.append(
+                f"{name!r} looks like {looks}: convert it, or --exclude {name} or --categorical {name}"
+            )
+        elif len(counts) > max(_MANY, len(values) / 2):
+            suspects.append(f"{name!r} ({len(counts)} different texts in {len(values)} rows)")
     if suspects:
-        raise DataError(
+        problems.append(
             f"these columns look like identifiers, not features: {', '.join(suspects)}; pass --exclude (or "
             "--id) for them, or --categorical if each text is to be a category"
         )
+    if problems:
+        raise DataError("\n".join(problems))
+
+
+def _looks_like(counts: Counter[str]) -> str:
+    """Say what the texts of a column seem to be instead of categories; empty if nothing.
+
+    Units are few kinds (``km``, ``kg``): house numbers such as ``12a`` and ``12b`` are no quantities.
+    """
+    if len(counts) <= _MANY:
+        return ""
+    enough = _NEARLY_ALL * counts.total()
+    dates = [text for text in counts if _DATE.fullmatch(text.strip())]
+    if sum(counts[text] for text in dates) > enough:
+        return f"dates ({dates[0]!r})"
+    found = {text: match for text in counts if (match := _QUANTITY.fullmatch(text.strip()))}
+    units = Counter({match["before"] + match["after"] for match in found.values()} - {""})
+    if sum(counts[text] for text in found) > enough and len(units) <= _UNITS:
+        example = next((text for text, match in found.items() if match["before"] + match["after"]), "")
+        commas = next((text for text in found if "," in text), "")
+        return f"numbers with a unit ({example!r})" if example else f"numbers with a comma ({commas!r})"
+    return ""
 
 
 def _require(wanted: Sequence[str], present: Sequence[str], what: str) -> None:

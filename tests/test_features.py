@@ -244,3 +244,36 @@ def test_rows_encoded_one_by_one_are_the_same() -> None:
     together = encoder.transform(frame)
     alone = np.concatenate([encoder.transform(frame[k : k + 1]) for k in range(60)])
     np.testing.assert_array_equal(alone, together)
+
+
+@pytest.mark.parametrize(
+    ("texts", "looks"),
+    [
+        ([f"{k}.5 km" for k in range(60)], "numbers with a unit ('0.5 km')"),
+        ([f"${k},000.50" for k in range(60)], "numbers with a unit ('$0,000.50')"),
+        ([f"{k}%" for k in range(60)], "numbers with a unit ('0%')"),
+        ([f"{k},5" for k in range(60)], "numbers with a comma ('0,5')"),
+        ([f"2024-{1 + k // 28:02d}-{1 + k % 28:02d}" for k in range(60)], "dates ('2024-01-01')"),
+        ([f"2024-01-{1 + k % 28:02d}T10:00:00Z" for k in range(60)], "dates ('2024-01-01T10:00:00Z')"),
+        (["broken"] * 5 + [f"{k} kg" for k in range(55)], "numbers with a unit ('0 kg')"),
+    ],
+)
+def test_quantities_and_dates_as_texts_are_no_categories(texts: list[str], looks: str) -> None:
+    frame = _frame().assign(odd=texts)
+    with pytest.raises(DataError) as caught:
+        TableEncoder().fit(frame)
+    assert str(caught.value) == f"'odd' looks like {looks}: convert it, or --exclude odd or --categorical odd"
+    assert "odd" in TableEncoder().fit(frame, categorical=("odd",)).categories_
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        [f"{1 + k % 20} km" for k in range(60)],  # few kinds: categories
+        [f"{k % 25}{'abcde'[k % 5]}" for k in range(60)],  # house numbers
+        [f"zone {k % 25}" for k in range(60)],
+        ["none"] * 10 + [f"{k % 22} kg" for k in range(50)],
+    ],
+)
+def test_texts_that_may_be_categories_are_taken(texts: list[str]) -> None:
+    assert "odd" in TableEncoder().fit(_frame().assign(odd=texts)).categories_

@@ -293,7 +293,9 @@ def _data(source: Source, target: Source, test: Source, choices: Choices) -> tup
     need = inputs.needed(choices, roles, score)
     found, judged = (inputs.read(data, roles, choices, need=need) for data in (source, test))
     unlabeled = inputs.read(target, roles, choices, optional=("prediction",))
-    encoder = TableEncoder().fit(found.features, unlabeled.features, on_missing=choices.on_missing)
+    encoder = TableEncoder().fit(
+        found.features, unlabeled.features, categorical=roles.categorical, on_missing=choices.on_missing
+    )
 
     def rows(sample: Sample) -> Rows:
         there = sample.prediction.shape[1] > 0 or score == PRECOMPUTED
