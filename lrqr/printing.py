@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lrqr.terminal import cell, percent, table, to_csv, wrapped
+from lrqr.terminal import cell, fitting, percent, table, to_csv, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -18,6 +18,7 @@ _VERDICTS = {
 }
 
 
+_GROUPS = 20  # as many are shown
 _CLIPPED = "infinite thresholds count as the largest calibration score in sizes"
 _BELOW = (
     "these rows may differ from the target of the fit, or the outcome may depend on the features in another "
@@ -128,9 +129,13 @@ def _groups(title: str, groups: Sequence[Mapping[str, Any]], name: str = "group"
             row["verdict"] + (" (few rows)" if row.get("small") else ""),
             row.get("size"),
         )
-        for row in groups
+        for row in groups[:_GROUPS]
     ]
-    return table((name, "n", "coverage", "interval (Holm)", "verdict", "mean size"), rows, title=title)
+    columns = (name, "n", "coverage", "interval (Holm)", "verdict", "mean size")
+    more = (
+        f"\n and {len(groups) - _GROUPS} more: --format json has them all." if len(groups) > _GROUPS else ""
+    )
+    return table(columns, rows, title=title) + more
 
 
 def _methods(title: str, methods: Sequence[Mapping[str, Any]]) -> str:
@@ -151,6 +156,7 @@ def _comparison(results: Results) -> str:
     panels = results.get("panels") or [results | {"name": results["title"]}]
     columns = ("method", "coverage", "size", "infinite", "Δ coverage", "Δ size", "seconds")
     blocks = []
+    left_out: dict[str, None] = {}
     for panel in panels:
         rows = [
             (
@@ -165,9 +171,16 @@ def _comparison(results: Results) -> str:
             for row in panel["methods"]
         ]
         title = f"{panel['name']}: promised {percent(panel['nominal'])}, splits: {panel['splits']}"
-        blocks.append(table(columns, rows, title=title))
-    notes = f"Means ± standard errors over splits; Δ: paired difference to {results['reference']}; "
-    lines = [f"{notes}{_CLIPPED}."]
+        shown, cut, lost = fitting(columns, rows, ("seconds", "Δ size", "Δ coverage"))
+        blocks.append(table(shown, cut, title=title))
+        left_out |= dict.fromkeys(lost)
+    notes = (
+        f"Means ± standard errors over splits; Δ: paired difference to {results['reference']}, of coverage "
+        f"in percentage points; {_CLIPPED}."
+    )
+    lines = [notes]
+    if left_out:
+        lines.append(f"For want of room without {', '.join(left_out)}: see --format csv or a wider terminal.")
     lines += [
         f"{check['verdict']}: {check['claim']} {check['found']} (expected {check['expected']})"
         for check in results.get("checks", [])
@@ -179,7 +192,7 @@ def _differences(row: Mapping[str, Any], reference: str) -> tuple[str, str]:
     if row["name"] == reference:
         return "–", "–"
     return (
-        _plus_minus(row["coverage_difference"], row["coverage_difference_se"], 100.0, " %", "+"),
+        _plus_minus(row["coverage_difference"], row["coverage_difference_se"], 100.0, sign="+"),
         _plus_minus(row["size_difference"], row["size_difference_se"], sign="+"),
     )
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
 _PLAIN_WIDTH = 200
+_GAP = 3  # between two columns of a table
 _NARROWEST = 20  # columns for a text beside its label
 
 
@@ -53,6 +54,36 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, title: str |
     console.print(laid_out)
     lines = [line.rstrip() for line in buffer.getvalue().rstrip().splitlines()]
     return "\n".join(([title] if title else []) + [line for line in lines if line])
+
+
+def fitting(
+    columns: Sequence[str], rows: Sequence[Sequence[Any]], spare: Sequence[str]
+) -> tuple[tuple[str, ...], list[list[Any]], tuple[str, ...]]:
+    """Leave out columns of a table that is wider than the terminal; piped text may be as wide as it needs.
+
+    Parameters
+    ----------
+    columns : sequence of str
+    rows : sequence of sequences
+    spare : sequence of str
+        Columns that may go, the first one first.
+
+    Returns
+    -------
+    columns, rows, left out
+    """
+    kept = list(columns)
+    if sys.stdout.isatty():
+        room = shutil.get_terminal_size().columns
+        for name in spare:
+            shown = [columns.index(column) for column in kept]
+            widths = [max(len(columns[k]), *(len(cell(row[k])) for row in rows), 0) for k in shown]
+            if sum(widths) + _GAP * len(widths) <= room:
+                break
+            kept.remove(name)
+    shown = [columns.index(column) for column in kept]
+    lost = tuple(name for name in columns if name not in kept)
+    return tuple(kept), [[row[k] for k in shown] for row in rows], lost
 
 
 def wrapped(text: str, *, first: str = "", rest: str = "", stream: TextIO | None = None) -> str:

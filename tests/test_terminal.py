@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -77,21 +78,43 @@ def test_lists_fit_a_narrow_terminal() -> None:
     assert all(entry["name"] in text.split() for entry in sets)
 
 
-@pytest.mark.usefixtures("narrow")
-def test_a_comparison_fits_a_narrow_terminal() -> None:
+def _compared() -> dict[str, Any]:
     row = {
         "name": "robust-weighted", "coverage": 0.98134, "coverage_se": 0.0061, "size": 1.178,
         "size_se": 0.042, "infinite": 0.696, "coverage_difference": 0.07483, "coverage_difference_se": 0.009,
         "size_difference": 0.6207, "size_difference_se": 0.029, "seconds": 0.2053,
     }  # fmt: skip
-    results = {
+    return {
         "title": "Methods calibrated on source.csv", "nominal": 0.9, "splits": 3, "reference": "lrqr",
         "methods": [row | {"name": "lrqr"}, row],
     }  # fmt: skip
-    text = printing.render("comparison", results, "table")
+
+
+@pytest.mark.usefixtures("narrow")
+def test_a_comparison_fits_a_narrow_terminal() -> None:
+    text = printing.render("comparison", _compared(), "table")
     assert max(map(len, text.splitlines())) <= 80
-    said = text.split()
-    for number in ("robust-weighted", "98.13", "±0.61", "±0.042", "+7.483", "+0.6207", "0.2053"):
-        assert number in said
+    for whole in (" 98.13 % ±0.61 ", " 1.178 ±0.042 ", " 69.6 % ", " +7.483 ±0.9", " Δ coverage"):
+        assert whole in text
+    assert "of coverage in percentage points" in " ".join(text.split())
+    assert "For want of room without Δ size, seconds" in text
     own = next(line for line in text.splitlines() if line.startswith(" lrqr"))
-    assert own.count("–") == 2  # the reference is not compared with itself
+    assert own.count("–") == 1  # the reference is not compared with itself
+
+
+def test_piped_a_comparison_is_whole() -> None:
+    text = printing.render("comparison", _compared(), "table")
+    assert "+7.483 ±0.9 " in text
+    assert "+0.6207 ±0.029" in text
+    assert "0.2053" in text
+    assert "For want of room" not in text
+
+
+def test_of_many_groups_the_first_are_shown() -> None:
+    row = {"n": 9, "coverage": 0.9, "low": 0.8, "high": 1.0, "verdict": "compatible", "size": 1.0}
+    rows = [row | {"name": f"group-{k}"} for k in range(23)]
+    text = printing._groups("by group", rows)
+    assert "group-19" in text
+    assert "group-20" not in text
+    assert text.endswith("and 3 more: --format json has them all.")
+    assert "more:" not in printing._groups("by group", rows[:20])
