@@ -171,7 +171,10 @@ class CalibratedModel:
         return ("features", *prediction, *weight, *more)
 
     def _sample(self, frame: Any) -> Sample:
-        return tables.frame_sample(frame, replace(self.roles, group=None, id=None), need=self.needed())
+        roles = replace(self.roles, group=None, id=None)
+        return tables.frame_sample(
+            frame, roles, need=self.needed(), on_missing=self.on_missing, keep_rows=True
+        )
 
     def to_state(self) -> dict[str, Any]:
         """Return plain values, arrays and the base learner's estimator."""

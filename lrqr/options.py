@@ -234,6 +234,12 @@ on_missing = click.option(
     show_default=True,
     help="Missing values: stop, drop their rows, or impute features.",
 )
+on_missing_as_fit = click.option(
+    "--on-missing",
+    type=Name("policy", ON_MISSING),
+    help="Missing values: stop, drop their rows, or impute features.  "
+    "[default: impute if the fit did, else error]",
+)
 group = click.option("--group", metavar="COLUMN", help="Report coverage for each value of this column too.")
 identifier = click.option(
     "--id", "identifier", metavar="COLUMN", help="Column to carry along as the name of a row."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +42,7 @@ class Sample:
         float64; int64 class indices if there are classes.
     score, weight : array of shape (n,) or None
     group : array of strings of shape (n,) or None
+        None for a row that has no group: that is no reason to leave it out.
     id : array of shape (n,)
         The identifier column, or the row number in the file from 0.
     row : int array of shape (n,)
@@ -123,6 +125,7 @@ class Reading:
             )
         self.faults = Faults(self.where, self.header_lines)
         self.left_out = Faults(self.where, self.header_lines)
+        self.filled: Counter[str] = Counter()
 
     def sample(self, items: Mapping[str, pa.ChunkedArray], n: int) -> Sample:
         """Make a sample of the next ``n`` rows; read on after faults, `finish` will raise them."""
@@ -136,7 +139,7 @@ class Reading:
         outcome = batch.outcome() if roles.outcome else None
         score = batch.number(roles.score_column, "score") if roles.score_column else None
         weight = batch.weight(roles.weight) if roles.weight else None
-        group = batch.label(roles.group) if roles.group else None
+        group = col.labels(items[roles.group]) if roles.group else None
         row = np.arange(self.total, self.total + n)
         identity = batch.identity(roles.id) if roles.id else row
         self.total += n
@@ -188,6 +191,14 @@ class Reading:
                 f"{self.where}: left out {self.dropped} of {self.total} rows with missing values: {detail}"
             )
             warnings.warn(message, LrqrWarning, stacklevel=3)
+        if self.filled:
+            most = ", ".join(f"{name!r} {count}" for name, count in self.filled.most_common(5))
+            more = ", ..." if len(self.filled) > 5 else ""
+            warnings.warn(
+                f"{self.where}: filled in {self.filled.total()} missing feature values: {most}{more}",
+                LrqrWarning,
+                stacklevel=3,
+            )
 
 
 @dataclass
@@ -209,6 +220,7 @@ class _Batch:
             return
         policy = self.reading.on_missing
         if feature and policy == "impute":
+            self.reading.filled[column] += int(rows.sum())
             return
         if policy == "error" or self.reading.keep_rows:
             self.fault(column, kind, rows)

@@ -257,7 +257,10 @@ def test_drop_leaves_rows_out_and_counts(tmp_path: Path) -> None:
 def test_impute_leaves_features_to_the_encoder_and_nothing_else(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     tables.write(path, _spoiled())
-    with pytest.warns(LrqrWarning, match="left out 3 of 100"):
+    with (
+        pytest.warns(LrqrWarning, match="left out 3 of 100"),
+        pytest.warns(LrqrWarning, match="filled in 2 missing feature values"),
+    ):
         sample = _read(path, on_missing="impute")
     assert np.isnan(sample.features["x1"]).tolist() == (sample.row == 4).tolist()
     assert sample.features["color"].isna().tolist() == (sample.row == 5).tolist()
@@ -272,7 +275,8 @@ def test_where_every_row_must_get_an_answer_nothing_is_dropped(tmp_path: Path) -
         tables.read(path, roles, need=("features", "prediction"), on_missing="impute", keep_rows=True)
     with pytest.raises(DataError, match="3 problems"):
         tables.read(path, roles, need=("features", "prediction"), on_missing="drop", keep_rows=True)
-    filled = tables.read(path, roles, on_missing="impute", keep_rows=True)
+    with pytest.warns(LrqrWarning, match="filled in 2 missing feature values: 'x1' 1, 'color' 1"):
+        filled = tables.read(path, roles, on_missing="impute", keep_rows=True)
     assert len(filled) == 100
 
 
@@ -643,7 +647,9 @@ def test_parquet_parts_of_different_widths_are_one_column(tmp_path: Path) -> Non
     frame.astype({"x": "float32", "k": "int8"}).to_parquet(tmp_path / "a.parquet")
     wide = frame.assign(z=[0.25, 4.0]).astype({"k": "float64", "b": "int64", "s": "category"})
     wide.to_parquet(tmp_path / "b.parquet")
-    found = tables.read(tmp_path, Roles(features=("x", "k", "b", "z", "s")), on_missing="impute").features
+    wanted = Roles(features=("x", "k", "b", "z", "s"))
+    with pytest.warns(LrqrWarning, match="filled in 4 missing feature values: 'z' 2, 's' 2"):
+        found = tables.read(tmp_path, wanted, on_missing="impute").features
     assert found["x"].tolist() == [0.5, 1.5] * 2
     assert found["k"].tolist() == [1.0, 2.0] * 2
     assert found["b"].tolist() == [1.0, 0.0] * 2
@@ -676,3 +682,16 @@ def test_many_missing_features_are_counted(tmp_path: Path) -> None:
     message = r"has 100 of the 256 features needed; missing: f100, f101, f102, \.\.\. \(156\); the columns"
     with pytest.raises(DataError, match=message):
         tables.read(path, wanted)
+
+
+def test_imputed_cells_are_counted_and_rows_without_a_group_stay() -> None:
+    frame = _frame()
+    frame.loc[[3, 7], "x1"] = np.nan
+    frame.loc[4, "color"] = None
+    frame.loc[5, "g"] = None
+    wanted = Roles(group="g", features=("x1", "color", "count"))
+    with pytest.warns(LrqrWarning, match="filled in 3 missing feature values: 'x1' 2, 'color' 1$"):
+        sample = tables.frame_sample(frame, wanted, need=("features", "group"), on_missing="impute")
+    assert len(sample) == 100
+    assert sample.group is not None
+    assert [row for row, name in enumerate(sample.group) if name is None] == [5]

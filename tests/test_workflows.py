@@ -573,3 +573,71 @@ def test_columns_that_only_one_file_has_are_named(folder: Path, tmp_path: Path) 
     assert "only one file" not in lrqr(*arguments, "--force", "--features", "a,b").err
     plain = ("fit", folder / "source.csv", folder / "target.csv", *USER_MODEL, "-o", tmp_path / "n")
     assert "only one file" not in lrqr(*plain).err
+
+
+def test_a_model_that_learned_to_impute_does_so_everywhere(tmp_path: Path) -> None:
+    source, test = table(100, seed=1), table(100, 0.5, seed=3)
+    source.loc[3, "a"], test.loc[5, "b"] = np.nan, np.nan
+    paths = write(tmp_path, source=source, target=table(100, 0.5, seed=2)[["a", "b"]], test=test)
+    model = tmp_path / "model"
+    fit = ("fit", paths["source"], paths["target"], *USER_MODEL, "--on-missing", "impute", "-o", model)
+    assert "filled in 1 missing feature values: 'a' 1" in lrqr(*fit).err
+    ran = lrqr("evaluate", model, paths["test"], "--format", "json")
+    assert (ran.code, ran.json["n"]) == (0, 100)
+    assert "filled in 1 missing feature values: 'b' 1" in ran.err
+    assert lrqr("evaluate", model, paths["test"], "--on-missing", "error").code == 1
+    assert lrqr("diagnose", paths["source"], paths["test"], "--model", model).code == 0
+    loaded = package.load(model)
+    with pytest.warns(package.errors.LrqrWarning, match="filled in 1"):
+        bounds = loaded.predict_interval(test)
+    filled = test.fillna({"b": source["b"].median()})
+    np.testing.assert_array_equal(bounds, loaded.predict_interval(filled))
+    with pytest.raises(package.errors.DataError, match="every row must get an answer"):
+        loaded.predict_interval(filled.assign(yhat=np.nan))
+
+
+def test_rows_without_a_group_are_a_group(folder: Path, tmp_path: Path) -> None:
+    frame = pd.read_csv(folder / "test.csv")
+    site = np.where(np.arange(200) < 150, "A", None)
+    path = write(tmp_path, grouped=frame.assign(site=site))["grouped"]
+    ran = lrqr("evaluate", folder / "model", path, "--group", "site", "--format", "json")
+    assert ran.json["n"] == 200
+    assert {row["name"]: row["n"] for row in ran.json["groups"]} == {"A": 150, "(missing)": 50}
+
+
+def test_one_configuration_with_an_identifier_serves_all(folder: Path, tmp_path: Path) -> None:
+    frames = {
+        part: pd.read_csv(folder / f"{part}.csv").assign(key=range(200))
+        for part in ("source", "target", "test")
+    }
+    paths = write(tmp_path, **frames)
+    config = tmp_path / "c.toml"
+    config.write_text('outcome = "y"\nprediction = "yhat"\nid = "key"\nmethod = "split"\n')
+    three = (paths["source"], paths["target"], paths["test"])
+    assert lrqr("fit", *three[:2], "-c", config, "-o", tmp_path / "m").code == 0
+    assert lrqr("compare", *three, "-c", config, "--splits", "2").code == 0
+    found = lrqr("diagnose", *three[:2], "-c", config, "--format", "json").json
+    assert {row["name"] for row in found["features"]} == {"a", "b"}
+
+
+def test_swapped_quantiles_are_warned_about(tmp_path: Path) -> None:
+    def make(n: int, seed: int) -> pd.DataFrame:
+        frame = table(n, 0.0, seed)
+        return frame.assign(lo=frame["yhat"] - 1.0, hi=frame["yhat"] + 1.0).drop(columns="yhat")
+
+    paths = write(tmp_path, source=make(100, 1), target=make(100, 2)[["a", "b"]])
+    options = (
+        "fit",
+        paths["source"],
+        paths["target"],
+        "--outcome",
+        "y",
+        "--score",
+        "cqr",
+        "--method",
+        "split",
+    )
+    swapped = lrqr(*options, "--prediction", "hi,lo", "-o", tmp_path / "m")
+    assert "lower above upper in 100 % of rows: are the two columns swapped?" in swapped.err
+    right = lrqr(*options, "--prediction", "lo,hi", "-o", tmp_path / "n")
+    assert "are the two columns swapped" not in right.err

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @options.config
 @options.group
 @options.infinite
-@options.on_missing
+@options.on_missing_as_fit
 @click.option("--fail-under", type=float, help="Exit 3 if the coverage is below this.")
 @options.report
 @options.force
@@ -62,6 +62,7 @@ def evaluate(ctx: click.Context, /, model: Path, labeled: Path, **flags: Any) ->
 @options.score
 @options.columns
 @options.features
+@options.identifier
 @options.on_missing
 @options.seed
 @click.option("-o", "--output", type=options.PATH, help="Directory to write the run to, for `lrqr report`.")
@@ -110,7 +111,8 @@ def compare(ctx: click.Context, /, source: Path, target: Path, test: Path, **fla
 @options.level
 @options.columns
 @options.features
-@options.on_missing
+@options.identifier
+@options.on_missing_as_fit
 @options.seed
 @click.option("--strict", is_flag=True, help="Exit 3 if there is no overlap.")
 @options.report

@@ -133,7 +133,7 @@ def _labels(path: str, table: Any) -> tuple[str, ...]:
         return ()
     as_group = tables.Roles(group=table.outcome, features=())
     group = tables.read(path, as_group, need=("group",), on_missing=table.on_missing).group
-    return tuple(sorted(set(group.tolist()))) if group is not None else ()
+    return tuple(sorted(set(group.tolist()) - {None})) if group is not None else ()
 
 
 def _roles(table: Any) -> tables.Roles:

@@ -25,7 +25,7 @@ def diagnose(
     *,
     model: Path | None = None,
     coverage: float | None = None,
-    on_missing: str = "error",
+    on_missing: str | None = None,
     seed: int = 0,
 ) -> dict[str, Any]:
     """Compare the features of two files.
@@ -39,6 +39,8 @@ def diagnose(
         A model directory: its features, its encoding and its coverage.
     coverage : float, optional
         The promise that the verdict is about; 0.9, or that of the model.
+    on_missing : {"error", "drop", "impute"}, optional
+        Default: ``"impute"`` if there is a model that was fitted so, else ``"error"``.
 
     Returns
     -------
@@ -47,10 +49,11 @@ def diagnose(
     """
     fitted = None if model is None else models.load(model)
     found = tables.resolve(roles, source, target) if fitted is None else fitted.roles
-    samples = [tables.read(path, found, on_missing=on_missing) for path in (source, target)]
+    policy = on_missing or ("error" if fitted is None else fitted.on_missing)
+    samples = [tables.read(path, found, on_missing=policy) for path in (source, target)]
     frames = [sample.features for sample in samples]
     if fitted is None:
-        encoder = TableEncoder().fit(*frames, categorical=found.categorical, on_missing=on_missing)
+        encoder = TableEncoder().fit(*frames, categorical=found.categorical, on_missing=policy)
     else:
         encoder = fitted.encoder
     level = coverage or (0.9 if fitted is None else fitted.coverage)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from lrqr.model import Answer, CalibratedModel
     from lrqr.tables import Sample
 
+_NO_GROUP = "(missing)"  # the group of rows that name none: they count in the coverage too
 _PROFILES = 3  # features whose effect on the threshold is drawn
 _BINS = 12
 _HISTOGRAM = 30
@@ -39,7 +40,7 @@ def evaluate(
     *,
     group: str | None = None,
     infinite: Infinite = "allow",
-    on_missing: str = "error",
+    on_missing: str | None = None,
 ) -> dict[str, Any]:
     """Judge a model on a file.
 
@@ -54,6 +55,8 @@ def evaluate(
         A column to report by.
     infinite : {"allow", "clip", "error"}
         What to do with infinite thresholds.
+    on_missing : {"error", "drop", "impute"}, optional
+        Default: ``"impute"`` if the model was fitted so, else ``"error"``.
 
     Returns
     -------
@@ -64,7 +67,8 @@ def evaluate(
     roles = replace(fitted.roles, group=group)
     need = fitted.needed(*(["group"] if group else []))
     labels = ("score" if fitted.score == PRECOMPUTED else "outcome",)
-    sample = tables.read(labeled, roles, on_missing=on_missing, need=need, optional=labels)
+    policy = on_missing or fitted.on_missing
+    sample = tables.read(labeled, roles, on_missing=policy, need=need, optional=labels)
     answer = fitted.answer(sample, infinite=infinite)
     inside = _inside(fitted, sample, answer)
     sizes = _sizes(fitted, answer)
@@ -172,7 +176,8 @@ def _details(
     nominal = model.coverage
     groups = []
     if sample.group is not None and group is not None:
-        table = metrics.by_group(covered=inside, group=sample.group, nominal=nominal, sizes=sizes)
+        names = np.array([_NO_GROUP if name is None else name for name in sample.group])
+        table = metrics.by_group(covered=inside, group=names, nominal=nominal, sizes=sizes)
         groups = [{"name": str(row.pop("group")), **row} for row in table]
     bins = metrics.size_stratified(covered=inside, sizes=_rounded(sizes), nominal=nominal)
     by_size = [{"name": _span(row), **row} for row in bins if len(bins) > 1]

@@ -138,6 +138,7 @@ def calibrate(data: Samples, options: FitOptions, step: Callable[[str], None]) -
     prediction = _prediction(data, base, sample, X)
     prediction_target = _prediction(data, base, data.target, X_target)
     _warn_about_outcome(sample, data)
+    _warn_about_order(prediction, data.score)
     scores = _scores(data, sample, prediction)
 
     step("comparing source and target")
@@ -300,6 +301,14 @@ def _warn_about_outcome(sample: Sample, data: Samples) -> None:
             f"the outcome {data.roles.outcome!r} has only two values ({values[0]:g} and {values[1]:g}): "
             "if they are classes, use --probability, or --base logistic"
         )
+
+
+def _warn_about_order(prediction: FloatArray, score: str) -> None:
+    if score != "cqr":
+        return
+    crossed = float(np.mean(prediction[:, 0] > prediction[:, 1]))
+    if crossed > 0.5:
+        _warn(f"lower above upper in {100 * crossed:.0f} % of rows: are the two columns swapped?")
 
 
 def _warn_about_rows(n: int, known: FloatArray | None, options: FitOptions) -> None:

@@ -140,4 +140,4 @@ def _labels(source: Source, roles: Roles) -> tuple[str, ...]:
         raise UsageError("--base needs --outcome: which column is to be predicted?")
     as_labels = Roles(group=roles.outcome, features=())
     group = read(source, as_labels, Choices(as_labels, on_missing="drop"), need=("group",)).group
-    return tuple(sorted(set(group.tolist()))) if group is not None else ()
+    return tuple(sorted(set(group.tolist()) - {None})) if group is not None else ()
