@@ -34,7 +34,10 @@ def test_fit_says_what_it_came_to_and_what_is_next(folder: Path) -> None:
     ran = lrqr("fit", folder / "source.csv", folder / "target.csv", *USER_MODEL, "-o", folder / "m1")
     assert ran.code == 0
     assert ran.out == ""
-    assert "lrqr: calibrated on 200 source rows for 200 target rows, 2 features, 90 % coverage" in ran.err
+    assert (
+        "lrqr: calibrated on 200 source rows for 200 target rows, 2 features learned from 2 features, 90 % coverage"
+        in ran.err
+    )
     assert "shift: shift within reach" in ran.err
     assert "converged" in ran.err
     assert f"Next: lrqr predict {folder / 'm1'} NEW_ROWS" in ran.err
