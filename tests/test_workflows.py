@@ -35,8 +35,8 @@ def test_fit_says_what_it_came_to_and_what_is_next(folder: Path) -> None:
     assert ran.code == 0
     assert ran.out == ""
     assert (
-        "lrqr: calibrated on 200 source rows for 200 target rows, 2 features learned from 2 features, 90 % coverage"
-        in ran.err
+        "lrqr: calibrated on 200 source rows for 200 target rows, "
+        "2 features learned from 2 features, 90 % coverage" in ran.err
     )
     assert "shift: shift within reach" in ran.err
     assert "converged" in ran.err
