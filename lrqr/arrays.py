@@ -121,3 +121,17 @@ def _require_finite(array: FloatArray, name: str, *, allow_infinite: bool = Fals
         f"{name} holds {kind} in {len(rows)} of {array.shape[0]} rows (rows {shown}{more}, counted from 0); "
         "drop or impute them first"
     )
+
+
+def distinct_columns(*parts: FloatArray) -> IntArray:
+    """Return the columns (sorted indices) that vary over all rows and are no copy of an earlier column.
+
+    A constant or a copy carries nothing; without it a fit is the same as if it had never been there. Where
+    nothing varies the first column stays.
+    """
+    kept: dict[bytes, int] = {}
+    for column in range(parts[0].shape[1]):
+        values = np.concatenate([part[:, column] for part in parts])
+        if len(values) and values.min() < values.max():
+            kept.setdefault((values + 0.0).tobytes(), column)
+    return np.array(list(kept.values()) or [0], dtype=np.int64)

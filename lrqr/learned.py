@@ -13,7 +13,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.exceptions import NotFittedError
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from lrqr.arrays import FloatArray, IntArray, as_matrix, as_vector, mean_of
+from lrqr.arrays import FloatArray, IntArray, as_matrix, as_vector, distinct_columns, mean_of
 from lrqr.errors import DataError
 from lrqr.ratio import LOG_ODDS_LIMIT, LikelihoodRatio, canonical_order, deal_folds
 
@@ -104,7 +104,8 @@ class LearnedFeatures:
         self.n_features_in_ = rows.shape[1]
         hints = None if prediction is None else as_matrix(prediction, "prediction")
         self.n_predictions_ = 0 if hints is None else hints.shape[1]
-        self._compress(np.vstack([rows, target]))
+        self.kept_ = distinct_columns(rows, target)
+        self._compress(np.vstack([rows[:, self.kept_], target[:, self.kept_]]))
         inputs = self._inputs(rows, prediction)
         target_inputs = self._inputs(target, prediction_target)
         with _threads(len(rows) + len(target)):
@@ -133,6 +134,7 @@ class LearnedFeatures:
             "n_features": self.n_features_in_,
             "n_predictions": self.n_predictions_,
             "norm": self.norm_,
+            "kept": self.kept_,
             "center": self.center_,
             "directions": self.directions_,
             "ratios": [ratio.to_state() for ratio in self.ratios_],
@@ -146,6 +148,7 @@ class LearnedFeatures:
         made.n_features_in_ = state["n_features"]
         made.n_predictions_ = state["n_predictions"]
         made.norm_ = state["norm"]
+        made.kept_ = state["kept"]
         made.center_, made.directions_ = state["center"], state["directions"]
         made.ratios_ = [LikelihoodRatio.from_state(ratio) for ratio in state["ratios"]]
         made.models_ = list(state["models"])
@@ -170,6 +173,7 @@ class LearnedFeatures:
 
     def _inputs(self, rows: FloatArray, prediction: Any) -> FloatArray:
         """Return what the trees see of rows (n, d): features or components, then the predictions."""
+        rows = rows[:, self.kept_]
         if self.directions_ is not None:
             # row by row: a row's components do not depend on its batch by one bit
             rows = np.einsum("ij,jk->ik", rows - self.center_, self.directions_, optimize=False)

@@ -16,7 +16,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted
 
-from lrqr.arrays import FloatArray, IntArray, as_matrix, mean_of, row_dot
+from lrqr.arrays import FloatArray, IntArray, as_matrix, distinct_columns, mean_of, row_dot
 from lrqr.errors import DataError, UsageError
 from lrqr.registry import suggest
 
@@ -124,6 +124,8 @@ class LikelihoodRatio(BaseEstimator):
                 f"unknown classifier {self.classifier!r}{hint}; choose one of: {', '.join(CLASSIFIERS)}"
             )
         self.n_features_in_ = source.shape[1]
+        self.kept_ = distinct_columns(source, target)
+        source, target = source[:, self.kept_], target[:, self.kept_]
         orders = canonical_order(source), canonical_order(target)
         rows = np.vstack([source[orders[0]], target[orders[1]]])
         labels = np.repeat([0, 1], [len(source), len(target)])
@@ -141,7 +143,7 @@ class LikelihoodRatio(BaseEstimator):
     def log_odds(self, X: Any) -> FloatArray:
         """Return log r̂ (n,) of new rows before clipping and normalizing: the fold models' mean."""
         check_is_fitted(self)
-        rows = as_matrix(X, "X", columns=self.n_features_in_)
+        rows = as_matrix(X, "X", columns=self.n_features_in_)[:, self.kept_]
         if self.classifier == "logistic":
             linear = row_dot((rows - self.center_) / self.scale_, self.coef_) + self.intercept_
             return _limited(linear)
@@ -157,7 +159,7 @@ class LikelihoodRatio(BaseEstimator):
     def to_state(self) -> dict[str, Any]:
         """Return what ``predict`` needs; the logistic ratio is plain arrays."""
         check_is_fitted(self)
-        names = ["n_features_in_", "norm_", "auc_"]
+        names = ["n_features_in_", "kept_", "norm_", "auc_"]
         logistic = self.classifier == "logistic"
         names += ["center_", "scale_", "coef_", "intercept_", "C_"] if logistic else ["models_", "priors_"]
         parameters = self.get_params(deep=False)

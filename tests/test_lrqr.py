@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -187,3 +188,29 @@ def test_parameters_are_checked(data: Any, parameters: dict[str, Any], message: 
     X, y, target = data
     with pytest.raises(UsageError, match=message):
         LRQR(**parameters).fit(X, y, X_target=target)
+
+
+@pytest.mark.parametrize("kinds", [(0.5,), (0.25, 0.5), (0.0, 1.0, 2.0, 3.0)])
+@pytest.mark.parametrize("regularization", [0.0, 1e-6, 0.1])
+def test_scores_that_the_optimum_meets_are_covered(kinds: tuple[float, ...], regularization: float) -> None:
+    """With few different scores the optimum interpolates many rows; rounding must not uncover them."""
+    rng = np.random.default_rng(0)
+    X, target = rng.normal(size=(200, 2)), rng.normal(0.5, 1.0, size=(100, 2))
+    scores = rng.choice(kinds, size=200)
+    model = LRQR(regularization=regularization, ridge=1.0).fit(X, scores, X_target=target)
+    short = scores - model.predict(X)
+    assert not ((short > 0) & (short < 1e-7)).any()
+    assert 0.0 <= model.slack_ <= 1.1e-7 * model.score_scale_
+    np.testing.assert_allclose(model.predict(X), X @ model.coef_ + model.intercept_, atol=1e-6)
+
+
+def test_a_gap_that_matters_to_the_loss_is_not_called_converged() -> None:
+    rng = np.random.default_rng(1)
+    X, target = rng.normal(size=(200, 3)), rng.normal(0.5, 1.0, size=(100, 3))
+    scores = np.abs(rng.normal(size=200))
+    for regularization in (1e6, 1e13, 1e16):
+        with warnings.catch_warnings(record=True):
+            warnings.simplefilter("always")
+            model = LRQR(regularization=regularization, ridge=0.1).fit(X, scores, X_target=target)
+        loss = np.maximum(0.9 * (r := (scores - model.predict(X)) / model.score_scale_), -0.1 * r).mean()
+        assert not model.converged_ or model.gap_ <= 1.01e-6 * loss

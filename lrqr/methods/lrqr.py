@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 # the second number are copies of each other.
 _CONSTANT = 1e-12
 _COPY = 1e-12
+# Scores within this share of the scale from their threshold are met: rows that the optimum interpolates.
+_MET = 1e-7
+# λ below this, in units of the scaled scores, is 0 in float64.
+_NO_REGULARIZATION = 1e-18
 
 _REASON = "LRQR estimates no likelihood ratio"
 
@@ -69,6 +74,9 @@ class LRQR(ThresholdEstimator):
     score_offset_ : float
         Smallest score if that is negative, else 0. It is subtracted before fitting, because the pull towards
         a ratio >= 0 makes sense for scores >= 0 only.
+    slack_ : float
+        Added by `predict`: about 1e-7 of the scale at the most, so that scores which the optimum meets are
+        covered in spite of rounding (ties are covered). In score units.
     objective_ : float
         F at the solution, in units of the scaled, shifted scores.
     gap_ : float
@@ -171,10 +179,16 @@ class LRQR(ThresholdEstimator):
             second_moment=Moments.of(source_rows).augmented_second(self.ridge_),
             target_mean=Moments.of(target_rows).augmented_mean(),
             coverage=coverage,
-            regularization=self.regularization_,
+            regularization=self.regularization_ if self.regularization_ > _NO_REGULARIZATION else 0.0,
         )
         solution = solvers.solve(problem, solver=self.solver, tol=self.tol)
+        # The solver's own test is relative to F: a huge λ lets a gap pass that matters to the loss, and where
+        # the loss is 0 rounding alone fails it.
+        rounding = 1e-12 * float(scaled.max(initial=0.0))
+        small = solution.gap <= max(self.tol * problem.loss(solution.coef), rounding)
+        solution = replace(solution, converged=small and (solution.converged or solution.gap <= rounding))
         self._store(solution, center, spread, kept, rows.shape[1])
+        self.slack_ = self._cover_ties(rows, scores)
         return self
 
     def predict(self, X: Any, *, ratio: Any = None) -> FloatArray:
@@ -182,7 +196,17 @@ class LRQR(ThresholdEstimator):
         refuse_known(ratio, _REASON)
         rows = self._rows(X)
         # Row by row in a fixed order of summation: a row's threshold does not depend on its batch.
+        return np.asarray(self._plain(rows) + self.slack_, dtype=np.float64)
+
+    def _plain(self, rows: FloatArray) -> FloatArray:
         return np.asarray((rows * self.coef_).sum(axis=1) + self.intercept_, dtype=np.float64)
+
+    def _cover_ties(self, rows: FloatArray, scores: FloatArray) -> float:
+        """Return what covers the scores that the solver meets up to its accuracy, and no others."""
+        short = scores - self._plain(rows)
+        met = short[np.abs(short) <= _MET * self.score_scale_]
+        size = np.abs(scores).max() + np.abs(rows * self.coef_).sum(axis=1).max() + abs(self.intercept_)
+        return float(max(met.max(initial=0.0), 0.0) + 4.0 * np.finfo(np.float64).eps * size)
 
     def _check_numbers(self) -> None:
         for name, floor in (("regularization", 0.0), ("ridge", 0.0), ("score_scale", None)):
@@ -191,7 +215,10 @@ class LRQR(ThresholdEstimator):
                 if value != "auto":
                     raise UsageError(f'{name} must be a number or "auto", got {value!r}')
                 continue
-            number = float(value)
+            try:
+                number = float(value)
+            except TypeError:
+                raise UsageError(f'{name} must be a number or "auto", got {value!r}') from None
             if not np.isfinite(number) or (number < floor if floor is not None else number <= 0.0):
                 raise UsageError(
                     f"{name} must be a finite number {'> 0' if floor is None else '>= 0'}, got {value}"
