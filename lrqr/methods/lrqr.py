@@ -27,6 +27,8 @@ _CONSTANT = 1e-12
 _COPY = 1e-12
 # Scores within this share of the scale from their threshold are met: rows that the optimum interpolates.
 _MET = 1e-7
+# What rounding may take from a threshold, relative to the numbers it is summed from.
+_ROUNDING = 1e-12
 # λ below this, in units of the scaled scores, is 0 in float64.
 _NO_REGULARIZATION = 1e-18
 
@@ -206,7 +208,7 @@ class LRQR(ThresholdEstimator):
         short = scores - self._plain(rows)
         met = short[np.abs(short) <= _MET * self.score_scale_]
         size = np.abs(scores).max() + np.abs(rows * self.coef_).sum(axis=1).max() + abs(self.intercept_)
-        return float(max(met.max(initial=0.0), 0.0) + 4.0 * np.finfo(np.float64).eps * size)
+        return float(max(met.max(initial=0.0), 0.0) + _ROUNDING * max(size, self.score_scale_))
 
     def _check_numbers(self) -> None:
         for name, floor in (("regularization", 0.0), ("ridge", 0.0), ("score_scale", None)):
