@@ -205,7 +205,9 @@ config = click.option(
     expose_value=False,
     help="TOML file of defaults for the options below (a flag wins over it).",
 )
-seed = click.option("--seed", type=int, default=0, show_default=True, help="Seed of everything random.")
+seed = click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of everything random."
+)
 force = click.option("--force", is_flag=True, help="Replace what is at the output already.")
 strict = click.option("--strict", is_flag=True, help="Exit 3 if there is no overlap, 4 if not converged.")
 level = combine(

@@ -143,12 +143,13 @@ class LikelihoodRatio(BaseEstimator):
     def log_odds(self, X: Any) -> FloatArray:
         """Return log r̂ (n,) of new rows before clipping and normalizing: the fold models' mean."""
         check_is_fitted(self)
-        rows = as_matrix(X, "X", columns=self.n_features_in_)[:, self.kept_]
+        rows = as_matrix(X, "X", columns=self.n_features_in_)
         if self.classifier == "logistic":
             linear = row_dot((rows - self.center_) / self.scale_, self.coef_) + self.intercept_
             return _limited(linear)
         if len(rows) == 0:
             return np.empty(0)
+        rows = rows[:, self.kept_]
         values = [m.decision_function(rows) + p for m, p in zip(self.models_, self.priors_, strict=True)]
         return _limited(mean_of(values))
 
@@ -202,8 +203,15 @@ class LikelihoodRatio(BaseEstimator):
         signed = np.where(labels == 1, -1.0, 1.0) * (own - _prior(labels))
         best = int(np.argmin(np.logaddexp(0.0, signed).mean(axis=1)))
         self.C_ = penalties[best]
-        self.coef_, self.intercept_ = linear[best, :-1], float(linear[best, -1])
+        self.coef_, self.intercept_ = self._spread(linear[best, :-1], 0.0), float(linear[best, -1])
+        self.center_, self.scale_ = self._spread(self.center_, 0.0), self._spread(self.scale_, 1.0)
         return _limited(own[best])
+
+    def _spread(self, values: FloatArray, rest: float) -> FloatArray:
+        """Return values of the kept columns as values of all columns."""
+        full = np.full(self.n_features_in_, rest)
+        full[self.kept_] = values
+        return full
 
     def _fit_trees(
         self, rows: FloatArray, labels: IntArray, folds: list[tuple[IntArray, IntArray]]

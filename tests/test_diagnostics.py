@@ -24,7 +24,7 @@ from lrqr.diagnostics import (
     schema_differences,
     weight_warning,
 )
-from lrqr.diagnostics.diagnosis import _BLIND, _chance, _least_chance, _negative_mass
+from lrqr.diagnostics.diagnosis import _BLIND, NO_SHIFT, _chance, _least_chance, _negative_mass
 from lrqr.errors import DataError, UsageError
 from lrqr.ratio import LikelihoodRatio
 
@@ -434,3 +434,16 @@ def test_a_column_name_that_occurs_twice_matches_nothing() -> None:
     twice = pd.DataFrame(gauss(3, 50), columns=["a", "a"])
     with pytest.raises(DataError, match="X_source: column names occur twice: 'a'"):
         diagnose(twice, twice)
+
+
+def test_few_rows_are_not_called_alike() -> None:
+    """Ten source rows whose interval of the AUC reaches .9: no shift shows, but one may be there."""
+    rng = np.random.default_rng(8)
+    promises = {
+        found.promise
+        for _ in range(20)
+        if (found := diagnose(rng.normal(size=(10, 2)), rng.normal(size=(200, 2)))).verdict == NO_SHIFT
+        and found.auc_high > 0.8
+    }
+    assert promises
+    assert all("too few" in promise for promise in promises)

@@ -501,3 +501,19 @@ def test_27_a_changed_byte_and_an_unknown_version(fitted: Path, tmp_path: Path) 
     ran = lrqr("inspect", model)
     assert ran.code == 1
     assert "has format version 7, this program reads version 1; fit the model again" in ran.err
+
+
+def test_predictions_do_not_replace_the_rows_they_are_of(tmp_path: Path) -> None:
+    assert scored(tmp_path, np.arange(1.0, 31.0), "--method", "split").code == 0
+    rows = tmp_path / "target.csv"
+    before = rows.read_bytes()
+    ran = lrqr("predict", tmp_path / "model", rows, "-o", rows, "--force")
+    assert ran.code == 2
+    assert "is the input itself" in ran.err
+    assert rows.read_bytes() == before
+
+
+def test_a_negative_seed_is_named(tmp_path: Path) -> None:
+    ran = scored(tmp_path, np.arange(1.0, 31.0), "--seed", "-1")
+    assert ran.code == 2
+    assert "--seed" in ran.err

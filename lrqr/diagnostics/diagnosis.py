@@ -56,7 +56,7 @@ _MOSTLY_OUTSIDE = 0.5
 _SURPRISE = 0.005
 # Smallest ridge of the selection grid: more would hide negative parts, less would show those of noise.
 _RIDGE = 0.1
-# AUC of a shift by one standard deviation: where its interval is that wide about 1/2, "alike" says too much.
+# AUC of a shift by one standard deviation: where the interval reaches that far, "alike" says too much.
 _BLIND = 0.76
 _BINS = 40
 _POINTS = 51
@@ -120,7 +120,7 @@ class Diagnosis:
     @property
     def promise(self) -> str:
         """What may be promised, in a sentence."""
-        if self.verdict == NO_SHIFT and (self.auc_high - self.auc_low) / 2.0 > _BLIND - 0.5:
+        if self.verdict == NO_SHIFT and max(self.auc_high, 1.0 - self.auc_low) > _BLIND:
             return (
                 f"No shift shows, but {self.n_source} source and {self.n_target} target rows are too few to "
                 f"see a moderate one (domain AUC between {self.auc_low:.2f} and {self.auc_high:.2f})."

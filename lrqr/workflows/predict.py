@@ -12,7 +12,7 @@ import pandas as pd
 from lrqr import model as models
 from lrqr import tables
 from lrqr.conformal import cap_infinite
-from lrqr.errors import DataError
+from lrqr.errors import DataError, UsageError
 from lrqr.features import warn_unseen
 from lrqr.model import PRECOMPUTED
 from lrqr.writing import check_writable
@@ -54,6 +54,8 @@ def predict(
         ``rows``, and how many of them have an ``infinite`` threshold, an ``empty`` answer, or lie ``outside``
         the source's support.
     """
+    if output.resolve() == source.resolve():
+        raise UsageError(f"{output} is the input itself: give the predictions another name")
     check_writable(output, force=force)
     fitted = models.load(model)
     roles = replace(fitted.roles, group=None, id=identifier or fitted.roles.id)
