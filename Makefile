@@ -63,12 +63,13 @@ types: $(STAMP) ## mypy --strict
 bench: $(STAMP) ## ratios of run times against named rivals
 	$(BIN)/python -m pytest -m bench -s
 
+# Warnings are errors with the newest versions only: the oldest warn of what has changed since.
 test-oldest: $(STAMP) ## the quick tests with the oldest versions that pyproject.toml admits (help texts and linters aside)
 	$(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/python -m pip install --quiet "uv>=0.5"
 	.venv-oldest/bin/uv pip install --quiet --python .venv-oldest/bin/python --resolution lowest-direct \
 	  --editable . "pytest>=8.3" "hypothesis>=6.100" "polars>=1.0" "pytest-xdist>=3.5"
-	.venv-oldest/bin/python -m pytest -n auto --ignore tests/test_architecture.py --ignore tests/test_docs.py
+	.venv-oldest/bin/python -m pytest -n auto -o filterwarnings=default --ignore tests/test_architecture.py --ignore tests/test_docs.py
 
 test-browser: $(STAMP) ## the report in a headless Chromium (the program chromium must be on the PATH)
 	$(BIN)/python -m pytest -m slow tests/test_report.py

@@ -200,6 +200,8 @@ def _kl_mean(levels: FloatArray, masses: FloatArray, radius: float) -> float:
         slope = float(weight @ below) / total
         return t * slope - math.log(total), slope
 
+    if tilted(0.0)[0] >= radius:  # a radius below the rounding of the masses' sum
+        return float(masses @ levels)
     high = 1.0 / -float(below[0])
     while tilted(high)[0] < radius:
         high *= 2.0

@@ -189,6 +189,13 @@ def test_worst_mean_lies_between_mean_and_maximum(divergence: str, risk: list[fl
     assert values.mean() - 1e-9 <= got <= values.max() + 1e-9
 
 
+def test_a_radius_below_rounding_gives_the_mean() -> None:
+    for n in range(2, 40):
+        risk = np.linspace(0.0, 1.0, n)
+        for divergence in DIVERGENCES:
+            assert worst_case_mean(risk, 1e-300, divergence) == pytest.approx(0.5, abs=1e-9)
+
+
 def test_plug_in_radii() -> None:
     """F4.8, on any scale."""
     source, target = np.array([0.25, 0.5, 1, 2]), np.array([0.5, 1, 2, 4])
