@@ -13,7 +13,7 @@ EXPERIMENTS := communities lambda-ablation mmlu rxrx1 corrupted-cifar real-shift
 SPLITS ?=
 JOBS ?= 2
 
-.PHONY: help setup demo test test-slow test-oldest test-browser coverage-check lint types bench docs
+.PHONY: help setup demo test test-slow test-oldest test-browser test-documents coverage-check lint types bench docs
 .PHONY: reproduce $(EXPERIMENTS) check clean
 
 help: ## list the targets
@@ -73,6 +73,9 @@ test-oldest: $(STAMP) ## the quick tests with the oldest versions that pyproject
 
 test-browser: $(STAMP) ## the report in a headless Chromium (the program chromium must be on the PATH)
 	$(BIN)/python -m pytest -m slow tests/test_report.py
+
+test-documents: $(STAMP) ## the code in the documents, and the experiments on few splits
+	$(BIN)/python -m pytest -n auto -m "slow or reproduce" tests/test_documents.py tests/test_reproduce.py
 
 docs: $(STAMP) ## write docs/cli.md from the program
 	$(BIN)/python scripts/make_cli_docs.py
