@@ -214,6 +214,8 @@ def _chi2_mean(levels: FloatArray, masses: FloatArray, rho: float) -> float:
     if 1.0 + 2.0 * rho >= 1.0 / masses[-1]:
         return float(levels[-1])
     mean = float(masses @ levels)
+    if rho == 0.0:  # half of the smallest number there is
+        return mean
     spread = math.sqrt(float(masses @ np.square(levels - mean)))
     if mean - spread / math.sqrt(2.0 * rho) <= levels[0]:
         return mean + math.sqrt(2.0 * rho) * spread
