@@ -37,6 +37,9 @@ class LearnedFeatures:
 
     Parameters
     ----------
+    predict_score : bool, default=True
+        False leaves the predicted score out: the log-odds alone, for thresholds that are to be a constant
+        but for the likelihood ratio.
     random_state : int, default=0
         Seed of the partitions and of the trees.
 
@@ -61,7 +64,8 @@ class LearnedFeatures:
     ((200, 2), (100, 2), (7, 2))
     """
 
-    def __init__(self, random_state: int | None = 0) -> None:
+    def __init__(self, *, predict_score: bool = True, random_state: int | None = 0) -> None:
+        self.predict_score = predict_score
         self.random_state = random_state
 
     def fit_transform(
@@ -90,6 +94,7 @@ class LearnedFeatures:
         Returns
         -------
         source, target : ndarrays of shape (n1, 2), (n2, 2)
+            Or one column, without the predicted score.
         """
         rows = as_matrix(X, "X")
         scores = as_vector(y, "y", length=len(rows))
@@ -112,18 +117,18 @@ class LearnedFeatures:
             return self._learn(inputs, scores, target_inputs)
 
     def transform(self, X: Any, *, prediction: Any = None) -> FloatArray:
-        """Return the learned features (n, 2) of new rows, whose predictions are needed if fit had them."""
+        """Return the learned features (n, 2) or (n, 1) of new rows, whose predictions are needed if fit had them."""
         self._check_fitted()
         rows = as_matrix(X, "X", columns=self.n_features_in_)
         if len(rows) == 0:
-            return np.empty((0, len(NAMES)))
+            return np.empty((0, len(NAMES) if self.models_ else 1))
         inputs = self._inputs(rows, prediction)
         with _threads(len(rows)):
             log_odds = mean_of([ratio.log_odds(inputs) for ratio in self.ratios_])
-            return np.column_stack([log_odds, self._predicted(inputs)])
+            return self._features(log_odds, self._predicted(inputs))
 
     def ratio(self, features: FloatArray) -> FloatArray:
-        """Return the likelihood ratio (n,), on the scale of ``source_ratio_``, of learned features (n, 2)."""
+        """Return the likelihood ratio (n,), on the scale of ``source_ratio_``, of learned features (n, 1 or 2)."""
         ratio: FloatArray = np.exp(np.clip(features[:, 0], -LOG_ODDS_LIMIT, LOG_ODDS_LIMIT)) / self.norm_
         return ratio
 
@@ -199,16 +204,19 @@ class LearnedFeatures:
         target_log_odds = np.mean([ratio.target_log_odds_ for ratio in self.ratios_], axis=0)
         self.norm_ = float(np.exp(log_odds).mean())
         self.source_ratio_ = np.exp(log_odds) / self.norm_
-        fitted = [_cross_fit(inputs, scores, seed) for seed in seeds]
+        fitted = [_cross_fit(inputs, scores, seed) for seed in seeds] if self.predict_score else []
         self.models_ = [model for models, _ in fitted for model in models]
-        predicted = np.mean([own for _, own in fitted], axis=0)
         return (
-            np.column_stack([log_odds, predicted]),
-            np.column_stack([target_log_odds, self._predicted(target_inputs)]),
+            self._features(log_odds, [own for _, own in fitted]),
+            self._features(target_log_odds, self._predicted(target_inputs)),
         )
 
-    def _predicted(self, inputs: FloatArray) -> FloatArray:
-        return mean_of([model.predict(inputs) for model in self.models_])
+    def _predicted(self, inputs: FloatArray) -> list[FloatArray]:
+        return [model.predict(inputs) for model in self.models_]
+
+    def _features(self, log_odds: FloatArray, predicted: list[FloatArray]) -> FloatArray:
+        """Put the columns together; of several predictions of the score the mean, of none no column."""
+        return np.column_stack([log_odds, mean_of(predicted)] if predicted else [log_odds])
 
 
 def _threads(rows: int) -> Any:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound="Callable[..., Any]")
 
 BASES = ("ridge", "hist-gradient-boosting", "logistic")
-FEATURE_MAPS = ("learned", "given")
+FEATURE_MAPS = ("learned", "given", "constant")
 INFINITE = ("allow", "clip", "error")
 ON_MISSING = ("error", "drop", "impute")
 FORMATS = ("table", "json", "csv")
@@ -290,10 +290,10 @@ columns = combine(
 features = combine(
     click.option(
         "--features",
-        metavar="COLUMN|learned|given",
+        metavar="COLUMN|learned|given|constant",
         multiple=True,
         help="Columns that the threshold may depend on (patterns and commas work), and/or the feature map: "
-        "'given' uses them as they are, 'learned' what is learned from them.",
+        "'given' uses them as they are, 'learned' what is learned from them, 'constant' only their ratio.",
     ),
     click.option("--exclude", metavar="COLUMN", multiple=True, help="Columns that are not features."),
     click.option(

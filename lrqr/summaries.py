@@ -46,11 +46,11 @@ def _features(fit: Mapping[str, Any]) -> str:
     given = f"{fit['n_features']} features"
     if fit["feature_map"] == "learned":
         return f"2 features learned from {given}"
+    if fit["feature_map"] == "constant":
+        return f"a constant shape, lifted by a ratio learned from {given}"
     if fit["unanswered"] > 0.0:
-        lost = (
-            f"learned ones would leave {percent(fit['unanswered'])} of the target without a finite threshold"
-        )
-        return f"{given} as given ({lost})"
+        lost = f"would leave {percent(fit['unanswered'])} of the target without a finite threshold"
+        return f"{given} as given (a learned ratio {lost})"
     return given
 
 

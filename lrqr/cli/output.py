@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 
 def roles_of(flags: dict[str, Any]) -> tuple[Any, Roles]:
-    """Turn flags into column roles; ``learned`` and ``given`` among the features name the feature map."""
+    """Turn flags into column roles; a word of ``options.FEATURE_MAPS`` among the features is the feature map."""
     from lrqr.roles import Roles
 
     names = options.split_names(flags["features"])
     maps = [name for name in names if name in options.FEATURE_MAPS]
     if len(maps) > 1:
-        raise UsageError("--features learned and --features given contradict each other")
+        raise UsageError(f"--features {' and --features '.join(maps)} contradict each other")
     features = tuple(name for name in names if name not in options.FEATURE_MAPS)
     prediction = options.split_names(flags["prediction"])
     probability = options.split_names(flags["probability"])

@@ -150,7 +150,7 @@ class Method(_Strict):
 
     name: str
     label: str = ""
-    features: Literal["auto", "given", "learned"] = "given"
+    features: Literal["auto", "given", "learned", "constant"] = "given"
     ratio: Literal["estimated", "true", "best"] = "estimated"
     parameters: dict[str, Any] = {}
     grid: dict[str, list[Any]] = {}

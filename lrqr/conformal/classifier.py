@@ -14,7 +14,7 @@ from lrqr.errors import DataError
 if TYPE_CHECKING:
     from lrqr.arrays import BoolArray, FloatArray
     from lrqr.conformal.infinity import Infinite
-    from lrqr.conformal.threshold import FeatureMap
+    from lrqr.conformal.maps import FeatureMap
 
 _SHOWN = 5
 
@@ -36,7 +36,7 @@ class ConformalClassifier(ClassifierMixin, ConformalModel):
         True: ``estimator`` is fitted already, on other rows than those passed to `fit`.
     calibration_share : float, default=0.5
         Otherwise, the share of the rows of `fit` held out for calibration.
-    feature_map : {"auto", "given", "learned"}, default="auto"
+    feature_map : {"auto", "given", "learned", "constant"}, default="auto"
         What the threshold is a function of; see `ThresholdModel`.
     infinite : {"allow", "clip", "error"}, default="allow"
         What to do where only the set of all classes keeps the promise.

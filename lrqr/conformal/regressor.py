@@ -12,7 +12,7 @@ from lrqr.conformal.wrapper import ConformalModel
 if TYPE_CHECKING:
     from lrqr.arrays import FloatArray
     from lrqr.conformal.infinity import Infinite
-    from lrqr.conformal.threshold import FeatureMap
+    from lrqr.conformal.maps import FeatureMap
 
 
 class ConformalRegressor(RegressorMixin, ConformalModel):
@@ -33,7 +33,7 @@ class ConformalRegressor(RegressorMixin, ConformalModel):
         True: ``estimator`` is fitted already, on other rows than those passed to `fit`.
     calibration_share : float, default=0.5
         Otherwise, the share of the rows of `fit` held out for calibration.
-    feature_map : {"auto", "given", "learned"}, default="auto"
+    feature_map : {"auto", "given", "learned", "constant"}, default="auto"
         What the threshold is a function of; see `ThresholdModel`.
     infinite : {"allow", "clip", "error"}, default="allow"
         What to do where no finite interval keeps the promise.

@@ -5,13 +5,14 @@ from __future__ import annotations
 import copy
 import inspect
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from lrqr import registry
 from lrqr.arrays import as_matrix, as_vector
+from lrqr.conformal import maps
 from lrqr.conformal.infinity import Infinite, cap_infinite
 from lrqr.conformal.offset import Offset, shape_level
 from lrqr.errors import DataError, UsageError
@@ -23,14 +24,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from lrqr.arrays import FloatArray
+    from lrqr.conformal.maps import FeatureMap
     from lrqr.ratio import LikelihoodRatio
 
-FeatureMap = Literal["auto", "given", "learned"]
-
 _ROUNDING = 2.0 * np.finfo(np.float64).eps
-FEATURE_MAPS = ("auto", "given", "learned")
-ENOUGH = (100, 50)
-"""Source and target rows from which on ``"auto"`` learns features."""
 
 
 class ThresholdModel(BaseEstimator):
@@ -40,12 +37,15 @@ class ThresholdModel(BaseEstimator):
     ----------
     method : str or estimator, default="lrqr"
         A name of ``lrqr.methods``, or an unfitted estimator of one of its classes.
-    feature_map : {"auto", "given", "learned"}, default="auto"
+    feature_map : {"auto", "given", "learned", "constant"}, default="auto"
         ``"given"``: the method sees the features as they are. ``"learned"``: it sees the cross-fitted domain
         log-odds and predicted score, gives the shape of the threshold at a lower level, and a weighted
-        conformal quantile of its residuals lifts it to the promised one (docs/selection.md). ``"auto"``:
-        learned for LR-QR whose λ, ridge and rule are left to it, given at least 100 source and 50 target
-        rows, unless more than α of these target rows would get an infinite threshold; else given.
+        conformal quantile of its residuals lifts it to the promised one (docs/selection.md). ``"constant"``:
+        the same with a constant shape. ``"auto"``: constant for classes and learned for all else, for LR-QR
+        whose λ, ridge and rule are left to it, given at least 100 source and 50 target rows, unless more
+        than α of these target rows would get an infinite threshold; else given.
+    classify : bool, default=False
+        Whether the sets are sets of classes, for ``feature_map="auto"``.
     coverage : float, default=0.9
         1-α. Not used when ``method`` is an estimator, which brings its own.
     random_state : int, default=0
@@ -58,13 +58,14 @@ class ThresholdModel(BaseEstimator):
         Its name.
     coverage_ : float
     feature_map_ : str
-        ``"given"`` or ``"learned"``.
+        ``"given"``, ``"learned"`` or ``"constant"``.
     learned_ : LearnedFeatures or None
+        None with given features.
     offset_ : Offset or None
-        Only with learned features.
+        None with given features.
     unanswered_ : float
-        Share of the target rows that would get, or get, an infinite threshold with learned features; 0 where
-        these were not tried.
+        Share of the target rows that would get, or get, an infinite threshold with learned features or the
+        constant; 0 where these were not tried.
     levels_ : dict of float to (estimator, Offset or None)
         The method at the further levels that `fit` was asked for; see `at`.
     largest_score_ : float
@@ -80,11 +81,13 @@ class ThresholdModel(BaseEstimator):
         method: Any = "lrqr",
         *,
         feature_map: FeatureMap = "auto",
+        classify: bool = False,
         coverage: float = 0.9,
         random_state: int | None = 0,
     ) -> None:
         self.method = method
         self.feature_map = feature_map
+        self.classify = classify
         self.coverage = coverage
         self.random_state = random_state
 
@@ -130,13 +133,16 @@ class ThresholdModel(BaseEstimator):
         estimator = self._make()
         self.method_ = _name_of(estimator)
         self.coverage_ = check_coverage(estimator.coverage)
-        self.feature_map_ = self._resolve(estimator, len(X), 0 if X_target is None else len(X_target))
+        n_target = 0 if X_target is None else len(X_target)
+        self.feature_map_ = maps.resolve(
+            self.feature_map, estimator, classify=self.classify, n_source=len(X), n_target=n_target
+        )
         self.n_source_, self.n_features_in_ = X.shape
         self.largest_score_ = float(y.max())
         self.known_ratio_ = ratio is not None and not hasattr(ratio, "predict")
         self.learned_: LearnedFeatures | None = None
         self.unanswered_ = 0.0
-        if self.feature_map_ == "learned":
+        if self.feature_map_ != "given":
             target, hints = (X, prediction) if X_target is None else (X_target, prediction_target)
             self.unanswered_ = self._fit_learned(
                 clone(estimator), X, y, target, ratio, (prediction, hints), levels
@@ -161,16 +167,19 @@ class ThresholdModel(BaseEstimator):
         predictions: tuple[Any, Any],
         levels: Iterable[float],
     ) -> float:
-        """Calibrate on learned features; return the share of target rows without a finite threshold."""
+        """Calibrate on few features; return the share of target rows without a finite threshold."""
         both = all(part is not None for part in predictions)
-        self.learned_ = learned = LearnedFeatures(random_state=self.random_state)
-        source, target = learned.fit_transform(
+        self.learned_ = learned = LearnedFeatures(
+            predict_score=self.feature_map_ == "learned", random_state=self.random_state
+        )
+        features, of_target = learned.fit_transform(
             X,
             y,
             X_target,
             prediction=predictions[0] if both else None,
             prediction_target=predictions[1] if both else None,
         )
+        source, target = self._shape_features(features), self._shape_features(of_target)
         lighten(estimator, len(source), len(target))
         ratios = as_vector(ratio, "ratio", length=len(y)) if self.known_ratio_ else learned.source_ratio_
 
@@ -181,7 +190,7 @@ class ThresholdModel(BaseEstimator):
         self._calibrate(lift, estimator, levels)
         if self.known_ratio_ or self.offset_ is None:
             return 0.0
-        return float(np.isposinf(self.offset_.lift(learned.ratio(target))).mean())
+        return float(np.isposinf(self.offset_.lift(learned.ratio(of_target))).mean())
 
     def at(self, level: float) -> Self:
         """Return the model at another coverage, one of those that `fit` was asked for."""
@@ -229,7 +238,8 @@ class ThresholdModel(BaseEstimator):
         hints = prediction if self.learned_.n_predictions_ else None
         features = self.learned_.transform(X, prediction=hints)
         weights = self.learned_.ratio(features) if known is None else known
-        shape, lift = self.estimator_.predict(features), self.offset_.lift(weights)
+        shape = self.estimator_.predict(self._shape_features(features))
+        lift = self.offset_.lift(weights)
         # rounded up by the last bits: h + (S - h) may fall short of S, and ties are covered
         slack = np.where(np.isfinite(lift), _ROUNDING * (np.abs(shape) + np.abs(lift)), 0.0)
         thresholds = np.asarray(shape + lift + slack, dtype=np.float64)
@@ -300,43 +310,21 @@ class ThresholdModel(BaseEstimator):
             for level in levels
         }
 
+    def _shape_features(self, features: FloatArray) -> FloatArray:
+        """Return what the method sees: learned features as they are, or one that never varies."""
+        return features if self.feature_map_ == "learned" else np.zeros((len(features), 1))
+
     def _make(self) -> Any:
         if not isinstance(self.method, str):
             return clone(self.method)
         estimator = registry.load("methods", self.method).ESTIMATOR
         return make_estimator(estimator, coverage=self.coverage, random_state=self.random_state)
 
-    def _resolve(self, estimator: Any, n_source: int, n_target: int) -> str:
-        if self.feature_map not in FEATURE_MAPS:
-            raise UsageError(_unknown("feature map", self.feature_map, FEATURE_MAPS))
-        if self.feature_map == "auto":
-            enough = n_source >= ENOUGH[0] and n_target >= ENOUGH[1]
-            return "learned" if enough and prefers_learned(estimator) else "given"
-        if self.feature_map == "given":
-            return "given"
-        if estimator.USES_RATIO:
-            raise UsageError(
-                f"method {self.method_!r} weighs rows by a likelihood ratio of the given features; "
-                "learned features are for the methods that use none (lrqr, split, conditional)"
-            )
-        return "learned"
-
-
-def prefers_learned(estimator: Any) -> bool:
-    """Return whether a method is LR-QR with nothing chosen by the user: it does best on learned features."""
-    chosen = [getattr(estimator, name, None) for name in ("regularization", "ridge", "selection")]
-    return chosen == ["auto", "auto", "auto"]
-
 
 def make_estimator(estimator: type[Any], **parameters: Any) -> Any:
     """Make an estimator with those of ``parameters`` that it has."""
     known = inspect.signature(estimator).parameters
     return estimator(**{name: value for name, value in parameters.items() if name in known})
-
-
-def _unknown(kind: str, word: object, choices: tuple[str, ...]) -> str:
-    hint = registry.suggest(str(word), choices)
-    return f"unknown {kind} {word!r}{hint}; choose one of: {', '.join(choices)}"
 
 
 def _name_of(estimator: Any) -> str:

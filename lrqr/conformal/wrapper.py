@@ -13,7 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 from lrqr import registry
 from lrqr.arrays import as_matrix
 from lrqr.conformal.overlap import overlap_warning
-from lrqr.conformal.threshold import FeatureMap, ThresholdModel
+from lrqr.conformal.maps import FeatureMap
+from lrqr.conformal.threshold import ThresholdModel
 from lrqr.errors import DataError, LrqrWarning, UsageError
 from lrqr.estimator import check_coverage
 
@@ -93,7 +94,11 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
         scores = module.score(prediction, self._outcome(y))
         target = None if X_target is None else self._features(X_target, "X_target")
         self.threshold_model_ = ThresholdModel(
-            self.method, feature_map=self.feature_map, coverage=self.coverage, random_state=self.random_state
+            self.method,
+            feature_map=self.feature_map,
+            classify=self.TASK == "classification",
+            coverage=self.coverage,
+            random_state=self.random_state,
         ).fit(
             features,
             scores,

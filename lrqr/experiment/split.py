@@ -146,7 +146,7 @@ def evaluate(
         "n_target": len(data.target),
         "n_test": len(data.test),
     }
-    models = [_make(method, coverage, seed) for method in methods]
+    models = [_make(method, coverage, seed, module.TASK == "classification") for method in methods]
     shared, waited = None, 0.0
     weighing = [bool(model.method.USES_RATIO) for model in models]
     knows = [_knows_ratio(method, data) for method in methods]
@@ -189,10 +189,12 @@ def evaluate(
     return records
 
 
-def _make(method: Method, coverage: float, seed: int) -> ThresholdModel:
+def _make(method: Method, coverage: float, seed: int, classify: bool) -> ThresholdModel:
     estimator = registry.load("methods", method.name).ESTIMATOR
     made = make_estimator(estimator, coverage=coverage, random_state=seed).set_params(**method.parameters)
-    return ThresholdModel(made, feature_map=method.features, coverage=coverage, random_state=seed)
+    return ThresholdModel(
+        made, feature_map=method.features, classify=classify, coverage=coverage, random_state=seed
+    )
 
 
 def _prediction(rows: Rows, name: str) -> FloatArray:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from lrqr.conformal.threshold import FeatureMap
+    from lrqr.conformal.maps import FeatureMap
     from lrqr.tables import Sample
     from lrqr.workflows.inputs import Source
 
@@ -79,7 +79,7 @@ def compare(
         A name of ``lrqr.scores``; chosen by the columns if not given, as for ``lrqr fit``.
     base : {"ridge", "hist-gradient-boosting", "logistic"}, optional
         For data without predictions: half of the drawn source rows fit this learner, half calibrate.
-    features : {"auto", "given", "learned"}
+    features : {"auto", "given", "learned", "constant"}
         The feature map of the methods that use no likelihood ratio.
     seed, jobs : int
         Results depend on the seed, not on the number of processes.

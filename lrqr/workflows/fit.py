@@ -11,7 +11,8 @@ import numpy as np
 from lrqr import artifact, metrics, registry, tables
 from lrqr.base import BaseLearner, training_rows
 from lrqr.conformal import ThresholdModel
-from lrqr.conformal.threshold import FeatureMap, make_estimator
+from lrqr.conformal.maps import FeatureMap
+from lrqr.conformal.threshold import make_estimator
 from lrqr.diagnostics import diagnose, schema_differences, weight_warning
 from lrqr.errors import CheckFailed, DataError, LrqrWarning, NotConverged, UsageError
 from lrqr.estimator import check_coverage
@@ -152,7 +153,10 @@ def calibrate(data: Samples, options: FitOptions, step: Callable[[str], None]) -
     step(f"fitting {options.method} on {len(scores)} rows")
     if X_source is not None:  # methods that weigh rows learn the ratio from all source rows
         ratio = LikelihoodRatio(random_state=options.seed).fit(X_source, X_target)
-    rows_of = _Rows(X, scores, X_target, X_source, ratio, sample.weight, prediction, prediction_target)
+    classify = registry.load("scores", data.score).TASK == "classification"
+    rows_of = _Rows(
+        X, scores, X_target, X_source, ratio, sample.weight, prediction, prediction_target, classify
+    )
     threshold = _fit_threshold(options.method, options, rows_of)
     step("fitting the methods to compare with")
     companions = _fit_companions(options, rows_of)
@@ -195,14 +199,14 @@ def take(sample: Sample, rows: IntArray) -> Sample:
 
 def _check_weight(roles: Roles, options: FitOptions) -> None:
     weighs = registry.load("methods", options.method).ESTIMATOR.USES_RATIO
-    if not roles.weight or weighs or options.feature_map == "learned":
+    if not roles.weight or weighs or options.feature_map in ("learned", "constant"):
         return
     others = [
         name for name in registry.names("methods") if registry.load("methods", name).ESTIMATOR.USES_RATIO
     ]
     raise UsageError(
         f"--weight-column: method {options.method!r} with given features uses no likelihood ratio; "
-        f"use --features learned, or a method that does: {', '.join(others)}"
+        f"use --features learned or constant, or a method that does: {', '.join(others)}"
     )
 
 
@@ -243,6 +247,7 @@ class _Rows:
     known: FloatArray | None
     prediction: FloatArray
     prediction_target: FloatArray
+    classify: bool
 
     @property
     def hints(self) -> dict[str, FloatArray]:
@@ -266,8 +271,8 @@ def _fit_threshold(name: str, options: FitOptions, rows: _Rows) -> ThresholdMode
     if chosen and unused:
         raise UsageError(f"method {name!r} has no {', '.join(unused)}")
     feature_map = options.feature_map if chosen else "given"
-    model = ThresholdModel(method, feature_map=feature_map, random_state=options.seed)
-    uses_known = estimator.USES_RATIO or feature_map == "learned"
+    model = ThresholdModel(method, feature_map=feature_map, classify=rows.classify, random_state=options.seed)
+    uses_known = estimator.USES_RATIO or feature_map in ("learned", "constant")
     ratio = rows.known if rows.known is not None and uses_known else rows.ratio
     further = chosen and name in _AT_LEVELS
     return model.fit(

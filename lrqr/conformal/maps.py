@@ -1,0 +1,48 @@
+"""Which features a threshold is a function of: as given, learned, or the constant alone."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from lrqr import registry
+from lrqr.errors import UsageError
+
+FeatureMap = Literal["auto", "given", "learned", "constant"]
+FEATURE_MAPS = ("auto", "given", "learned", "constant")
+ENOUGH = (100, 50)
+"""Source and target rows from which on ``"auto"`` learns."""
+
+
+def resolve(feature_map: str, estimator: Any, *, classify: bool, n_source: int, n_target: int) -> str:
+    """Return the map that is to be used, after ``"auto"``.
+
+    A threshold on class probabilities already adapts its set to the row, and of all thresholds with the same
+    coverage the constant gives the fewest classes on average (Sadinle, Lei & Wasserman 2019); so classes get
+    the constant, intervals the learned features (docs/selection.md).
+
+    Raises
+    ------
+    UsageError
+        If there is no such map, or if the method weighs rows by a ratio of the given features.
+    """
+    if feature_map not in FEATURE_MAPS:
+        hint = registry.suggest(str(feature_map), FEATURE_MAPS)
+        raise UsageError(
+            f"unknown feature map {feature_map!r}{hint}; choose one of: {', '.join(FEATURE_MAPS)}"
+        )
+    if feature_map == "auto":
+        enough = n_source >= ENOUGH[0] and n_target >= ENOUGH[1]
+        best = "constant" if classify else "learned"
+        return best if enough and _prefers_few(estimator) else "given"
+    if feature_map != "given" and estimator.USES_RATIO:
+        raise UsageError(
+            f"method {type(estimator).__name__} weighs rows by a likelihood ratio of the given features; "
+            f"{feature_map} features are for the methods that use none (lrqr, split, conditional)"
+        )
+    return feature_map
+
+
+def _prefers_few(estimator: Any) -> bool:
+    """Return whether a method is LR-QR with nothing chosen by the user: it does best on few features."""
+    chosen = [getattr(estimator, name, None) for name in ("regularization", "ridge", "selection")]
+    return chosen == ["auto", "auto", "auto"]
