@@ -10,6 +10,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from lrqr import registry
+from lrqr.choices import BASES, INFINITE, ON_MISSING
 from lrqr.errors import UsageError
 
 if TYPE_CHECKING:
@@ -17,10 +18,7 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound="Callable[..., Any]")
 
-BASES = ("ridge", "hist-gradient-boosting", "logistic")
 FEATURE_MAPS = ("learned", "given")
-INFINITE = ("allow", "clip", "error")
-ON_MISSING = ("error", "drop", "impute")
 FORMATS = ("table", "json", "csv")
 
 

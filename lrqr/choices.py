@@ -1,0 +1,13 @@
+"""Names that options choose from, shared with the rooms below: light, so that ``--help`` is quick."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+Base = Literal["ridge", "hist-gradient-boosting", "logistic"]
+Infinite = Literal["allow", "clip", "error"]
+OnMissing = Literal["error", "drop", "impute"]
+
+BASES: tuple[str, ...] = get_args(Base)
+INFINITE: tuple[str, ...] = get_args(Infinite)
+ON_MISSING: tuple[str, ...] = get_args(OnMissing)
