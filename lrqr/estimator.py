@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from lrqr.arrays import FloatArray, as_matrix, as_vector
+from lrqr.arrays import FloatArray, as_matrix, as_vector, check_seed
 from lrqr.errors import DataError, LrqrWarning, UsageError
 from lrqr.quantiles import rows_needed
 from lrqr.ratio import LikelihoodRatio, effective_size
@@ -63,6 +63,7 @@ class ThresholdEstimator(RegressorMixin, BaseEstimator):
     def _start(self, X: Any, y: Any) -> tuple[FloatArray, FloatArray, float]:
         """Check the calibration rows; return features (n,d), scores (n,) and the level."""
         level = check_coverage(self.coverage)
+        check_seed(getattr(self, "random_state", None))
         features = as_matrix(X, "X")
         if features.shape[1] == 0:
             shape = features.shape

@@ -16,7 +16,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted
 
-from lrqr.arrays import FloatArray, IntArray, as_matrix, distinct_columns, mean_of, row_dot
+from lrqr.arrays import FloatArray, IntArray, as_matrix, check_seed, distinct_columns, mean_of, row_dot
 from lrqr.errors import DataError, UsageError
 from lrqr.registry import suggest
 
@@ -111,6 +111,7 @@ class LikelihoodRatio(BaseEstimator):
 
     def fit(self, X_source: Any, X_target: Any) -> Self:
         """Fit on source rows (n_s, d) and target rows (n_t, d)."""
+        check_seed(self.random_state)
         source = as_matrix(X_source, "X_source")
         target = as_matrix(X_target, "X_target", columns=source.shape[1])
         if min(len(source), len(target)) == 0:

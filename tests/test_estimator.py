@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lrqr import registry
 from lrqr.arrays import row_dot
 from lrqr.errors import DataError, LrqrWarning, UsageError
 from lrqr.estimator import check_coverage, refuse_known, warn_few
@@ -30,6 +31,14 @@ def test_levels_are_checked_with_a_hint() -> None:
     for level in (0, 1, -0.1, math.nan, 100):
         with pytest.raises(UsageError, match="strictly between 0 and 1"):
             check_coverage(level)
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, "a", 2**32, np.random.RandomState(0)])
+@pytest.mark.parametrize("name", [n for n in registry.names("methods") if n != "split"])
+def test_what_is_no_seed_is_refused_by_every_method(name: str, seed: Any) -> None:
+    method = registry.load("methods", name).ESTIMATOR(random_state=seed)
+    with pytest.raises(UsageError, match=r"seed .* integer from 0 to 4294967295, got"):
+        method.fit(np.arange(30.0)[:, None], np.arange(30.0), X_target=np.arange(20.0)[:, None])
 
 
 @given(st.integers(1, 40), st.integers(1, 130))

@@ -234,7 +234,7 @@ class Experiment(_Strict):
     paper: str = ""
     splits: Count = 20
     coverage: Fraction = 0.9
-    seed: int = 0
+    seed: Annotated[int, Field(ge=0)] = 0
     score: str = "absolute"
     base: Base | None = None
     reference: str = "lrqr"

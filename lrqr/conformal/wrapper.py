@@ -11,7 +11,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import check_is_fitted
 
 from lrqr import registry
-from lrqr.arrays import as_matrix
+from lrqr.arrays import as_matrix, check_seed
 from lrqr.conformal.overlap import overlap_warning
 from lrqr.conformal.threshold import FeatureMap, ThresholdModel
 from lrqr.errors import DataError, LrqrWarning, UsageError
@@ -64,6 +64,7 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
         check_coverage(
             self.coverage if isinstance(self.method, str) else getattr(self.method, "coverage", self.coverage)
         )
+        check_seed(self.random_state)
         module = self._score_module()
         if not hasattr(self.estimator, self._output()):
             raise UsageError(
