@@ -206,19 +206,24 @@ def as_ratio(values: Any, length: int) -> FloatArray:
     return ratio
 
 
-def warn_few(weights: FloatArray, level: float, *, stacklevel: int = 3) -> None:
-    """Warn where the calibration rows, or what their weights leave of them, are too few for the level."""
+def warn_few(weights: FloatArray, level: float, *, finite: bool = False, stacklevel: int = 3) -> None:
+    """Warn where the calibration rows, or what their weights leave of them, are too few for the level.
+
+    ``finite`` says that the method's thresholds are finite all the same.
+    """
     needed, n = rows_needed(level), len(weights)
     worth = effective_size(weights)
     if n < needed:
+        fact = "the threshold is finite but promises less" if finite else "all thresholds may be infinite"
         message = (
-            f"all thresholds may be infinite: coverage {level:g} needs n >= {needed} calibration rows, "
-            f"got {n}; add rows or lower the coverage"
+            f"{fact}: coverage {level:g} needs n >= {needed} calibration rows, got {n}; "
+            "add rows or lower the coverage"
         )
     elif worth < needed:
+        rest = "the threshold rests on them" if finite else "thresholds will be infinite or rest on them"
         message = (
             f"the effective sample size is {worth:.1f} of {n} rows, but coverage {level:g} needs at least "
-            f"{needed}: a few rows carry nearly all weight, and thresholds will be infinite or rest on them. "
+            f"{needed}: a few rows carry nearly all weight, and {rest}. "
             "Check the overlap of source and target, use fewer features, or clip the ratio"
         )
     else:

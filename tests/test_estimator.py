@@ -18,6 +18,7 @@ from lrqr import registry
 from lrqr.arrays import row_dot
 from lrqr.errors import DataError, LrqrWarning, UsageError
 from lrqr.estimator import check_coverage, refuse_known, warn_few
+from lrqr.methods.doubly_robust import DoublyRobust
 from lrqr.methods.split import SplitConformal
 from lrqr.methods.weighted import WeightedConformal
 from lrqr.ratio import LikelihoodRatio
@@ -58,6 +59,27 @@ def test_warnings_say_what_is_missing() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warn_few(np.ones(9), 0.9)
+
+
+@pytest.mark.parametrize("name", [n for n in registry.names("methods") if n != "lrqr"])
+@pytest.mark.parametrize("n", [2, 5, 8])
+def test_few_rows_are_said_to_give_what_they_give(name: str, n: int) -> None:
+    rng = np.random.default_rng(n)
+    X, X_target = rng.normal(size=(n, 1)), rng.normal(size=(50, 1))
+    with pytest.warns(LrqrWarning, match="calibration rows, got") as caught:
+        method = registry.load("methods", name).ESTIMATOR().fit(X, rng.exponential(size=n), X_target=X_target)
+    said = str(caught[0].message)
+    if np.isfinite(method.predict(X_target)).all():
+        assert said.startswith("the threshold is finite but promises less: ")
+    else:
+        assert said.startswith("all thresholds may be infinite: ")
+
+
+def test_one_threshold_that_rests_on_heavy_rows_is_not_called_infinite() -> None:
+    ratio = np.r_[1e6, np.ones(99)]
+    with pytest.warns(LrqrWarning, match=r"nearly all weight, and the threshold rests on them\."):
+        method = DoublyRobust().fit(np.zeros((100, 1)), np.arange(100.0), ratio=ratio)
+    assert np.isfinite(method.threshold_)
 
 
 def test_the_warning_points_at_the_callers_line() -> None:
