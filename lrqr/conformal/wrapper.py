@@ -71,13 +71,18 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
                 f"{type(self).__name__} with score {self.conformity_score!r} needs an estimator with "
                 f"{self._output()}(); {type(self.estimator).__name__} has none"
             )
+        if not self.prefit and not hasattr(self.estimator, "fit"):
+            raise UsageError(
+                f"{type(self.estimator).__name__} has no fit(): if it is fitted already, pass prefit=True"
+            )
         y = np.asarray(y)
         if y.ndim != 1 or len(y) != _rows(X):
             raise DataError(f"y must have one value per row of X: shape {y.shape} for {_rows(X)} rows")
         self._check_outcome(y)
         weights = None if ratio is None else np.asarray(ratio, dtype=np.float64)
         if self.prefit:
-            check_is_fitted(self.estimator)
+            if isinstance(self.estimator, BaseEstimator):  # others need not have scikit-learn's marks
+                check_is_fitted(self.estimator)
             self.estimator_ = self.estimator
         else:
             train, calibrate = self._split(y)
@@ -88,7 +93,7 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
         self._encoder = _encoder(X, X_target)
         named = getattr(self.estimator_, "feature_names_in_", X.columns) if self._encoder is not None else []
         self._columns = list(named)
-        self._after_model()
+        self._after_model(X)
         features = self._features(X, "X")
         prediction = self._prediction(X)
         scores = module.score(prediction, self._outcome(y))
@@ -160,13 +165,18 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
         """Return the model's output of shape (n, k), also for no rows at all."""
         if _rows(X) == 0:
             return np.empty((0, self._width()))
-        output = np.asarray(getattr(self.estimator_, self._output())(self._ordered(X)), dtype=np.float64)
-        matrix: FloatArray = output[:, None] if output.ndim == 1 else output
+        matrix = self._answer(X)
         if matrix.shape[1] != self._width():
             raise DataError(
                 f"score {self.conformity_score!r} needs {self._width()} column(s) from {self._output()}(), "
                 f"got {matrix.shape[1]}"
             )
+        return matrix
+
+    def _answer(self, X: Any) -> FloatArray:
+        """Return what the model says of rows, one or more, as it says it: shape (n, k)."""
+        output = np.asarray(getattr(self.estimator_, self._output())(self._ordered(X)), dtype=np.float64)
+        matrix: FloatArray = output[:, None] if output.ndim == 1 else output
         return matrix
 
     def _ordered(self, X: Any) -> Any:
@@ -184,7 +194,7 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
     def _width(self) -> int:
         raise NotImplementedError
 
-    def _after_model(self) -> None:
+    def _after_model(self, X: Any) -> None:
         """Learn from the fitted model what calibration needs."""
 
     def _check_outcome(self, y: Any) -> None:
