@@ -411,3 +411,11 @@ def test_an_object_that_cannot_be_fitted_needs_prefit() -> None:
         ConformalRegressor(Foreign()).fit(X, Y)
     with pytest.raises(NotFittedError):  # scikit-learn's own say it themselves
         ConformalRegressor(Ridge(), prefit=True).fit(X, Y)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_too_few_rows_for_the_coverage_are_told(method: str) -> None:
+    model = ConformalRegressor(Foreign(), method=method, prefit=True)
+    with pytest.warns(LrqrWarning, match=r"n >= (9|19)\b") as caught:
+        model.fit(X[:8], Y[:8], X_target=X_NEW)
+    assert sum("n >= " in str(warning.message) for warning in caught) == 1

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from lrqr import registry
 from lrqr.arrays import as_matrix, check_seed
-from lrqr.conformal.overlap import overlap_warning
+from lrqr.conformal.promise import few_rows_warning, overlap_warning
 from lrqr.conformal.threshold import FeatureMap, ThresholdModel
 from lrqr.errors import DataError, LrqrWarning, UsageError
 from lrqr.estimator import check_coverage
@@ -58,7 +58,8 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
         Warns
         -----
         LrqrWarning
-            If more than α of the rows of ``X_target`` lie where the source cannot support a finite threshold.
+            If there are too few calibration rows for the coverage, or more than α of the rows of ``X_target``
+            lie where the source cannot support a finite threshold.
         """
         # before anything is fitted, and with the user's number: methods are fitted at other levels too
         check_coverage(
@@ -109,9 +110,11 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
             prediction=prediction,
             prediction_target=None if X_target is None else self._prediction(X_target),
         )
-        message = None if target is None else overlap_warning(self.threshold_model_, target)
-        if message is not None:
-            warnings.warn(message, LrqrWarning, stacklevel=2)
+        few = few_rows_warning(self.threshold_model_)
+        apart = None if target is None else overlap_warning(self.threshold_model_, target)
+        for message in (few, apart):
+            if message is not None:
+                warnings.warn(message, LrqrWarning, stacklevel=2)
         return self
 
     def predict(self, X: Any) -> Any:
