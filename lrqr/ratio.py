@@ -132,11 +132,12 @@ class LikelihoodRatio(BaseEstimator):
         labels = np.repeat([0, 1], [len(source), len(target)])
         folds = self._folds(len(source), len(target))
         fit = self._fit_logistic if self.classifier == "logistic" else self._fit_trees
-        own = np.empty(len(rows))
-        own[np.concatenate([orders[0], len(source) + orders[1]])] = fit(rows, labels, folds)
+        fitted, own = fit(rows, labels, folds), np.empty(len(rows))
+        own[np.concatenate([orders[0], len(source) + orders[1]])] = fitted
         self.source_log_odds_, self.target_log_odds_ = own[: len(source)], own[len(source) :]
         self.auc_ = _auc(self.source_log_odds_, self.target_log_odds_)
-        self.norm_ = float(self._ratio(self.source_log_odds_).mean()) if self.normalize else 1.0
+        # summed in canonical order: the same mean, to the last bit, however the rows are shuffled
+        self.norm_ = float(self._ratio(fitted[: len(source)]).mean()) if self.normalize else 1.0
         self.source_ = self._ratio(self.source_log_odds_) / self.norm_
         self.target_ = self._ratio(self.target_log_odds_) / self.norm_
         return self
