@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 import warnings
 from decimal import Decimal
 from functools import partial
@@ -695,3 +696,43 @@ def test_imputed_cells_are_counted_and_rows_without_a_group_stay() -> None:
     assert len(sample) == 100
     assert sample.group is not None
     assert [row for row, name in enumerate(sample.group) if name is None] == [5]
+
+
+@pytest.mark.parametrize(
+    ("asked", "file", "message"),
+    [
+        ({"features": ("a", "b")}, "target", "feature column 'b' does not exist; the columns are: a, c1$"),
+        (
+            {"features": ("a", "c1")},
+            "source",
+            "feature column 'c1' does not exist.*: a, b, c2$",
+        ),
+        ({"features": ("q", "b")}, "source", "feature column 'q' does not exist"),
+        ({"features": "b*"}, "target", r"no column matches --features 'b\*'; the columns are: a, c1$"),
+        ({"features": ("a", "c*")}, "source", r"no column matches --features 'c\*' in all files"),
+        ({"categorical": "b"}, "target", "categorical column 'b' does not exist"),
+        (
+            {"features": "a", "categorical": "c2"},
+            "target",
+            "categorical column 'c2' does",
+        ),
+        ({"features": "a", "exclude": "d"}, "source", "excluded column 'd' does not exist"),
+    ],
+)
+def test_the_file_that_lacks_a_column_is_the_one_that_is_named(
+    tmp_path: Path, asked: dict[str, Any], file: str, message: str
+) -> None:
+    paths = {name: tmp_path / f"{name}.csv" for name in ("source", "target")}
+    tables.write(paths["source"], pd.DataFrame({"a": [1.0], "b": [1.0], "c2": [1.0]}))
+    tables.write(paths["target"], pd.DataFrame({"a": [1.0], "c1": [1.0]}))
+    with pytest.raises(DataError, match=f"^{re.escape(str(paths[file]))}: {message}"):
+        tables.resolve(Roles(**asked), *paths.values())
+
+
+def test_a_column_of_one_file_may_be_excluded_and_a_category_must_be_a_feature(tmp_path: Path) -> None:
+    source, target = tmp_path / "source.csv", tmp_path / "target.csv"
+    tables.write(source, pd.DataFrame({"a": [1.0], "b": [1.0]}))
+    tables.write(target, pd.DataFrame({"a": [1.0], "b": [1.0], "more": [1.0]}))
+    assert tables.resolve(Roles(exclude="more"), source, target).features == ("a", "b")
+    with pytest.raises(DataError, match="categorical, but not among the features: 'b'"):
+        tables.resolve(Roles(features="a", categorical="b"), source, target)

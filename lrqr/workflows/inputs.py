@@ -64,7 +64,7 @@ def resolve(choices: Choices, source: Source, *others: Source) -> tuple[Roles, s
         raise UsageError("pass the paths of files, or data frames, not some of each")
     else:
         names = [columns.frame_columns(frame) for frame in given]
-        roles = parts.resolve(choices.roles, *names, where="source")
+        roles = parts.resolve(choices.roles, *names, where=("source", "target", "test"))
         parts.refuse_disjoint(roles, *names)
     score = choices.score or _default_score(choices, roles, source)
     check(choices, roles, score)
