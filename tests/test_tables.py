@@ -595,6 +595,24 @@ def test_writing_is_all_or_nothing(tmp_path: Path) -> None:
         tables.write(tmp_path / "d.csv", _frame(), force=True)
 
 
+def test_what_a_link_points_at_is_written_and_the_link_stays(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    file, link = tmp_path / "there" / "rows.csv", tmp_path / "link.csv"
+    link.symlink_to("there/rows.csv")
+    tables.write(link, _frame())  # to nothing as yet
+    assert len(file.read_text().splitlines()) == 101
+    with pytest.raises(UsageError, match="exists already; pass --force"):
+        tables.write(link, _frame(3))
+    tables.write(link, _frame(3), force=True)
+    assert link.is_symlink()
+    assert len(file.read_text().splitlines()) == 4
+    assert [entry.name for entry in file.parent.iterdir()] == ["rows.csv"]
+    lost = tmp_path / "lost.csv"
+    lost.symlink_to("nowhere/rows.csv")
+    with pytest.raises(UsageError, match=r"lost\.csv: the directory .*nowhere does not exist; make it first"):
+        tables.write(lost, _frame())
+
+
 def test_infinite_bounds_are_written_and_read_as_text_of_numbers(tmp_path: Path) -> None:
     frame = pd.DataFrame({"id": [0, 1], "lower": [-np.inf, 1.0], "upper": [np.inf, 2.0]})
     path = tmp_path / "out.csv"
