@@ -18,6 +18,7 @@ from lrqr.ratio import LikelihoodRatio, effective_size
 
 _NON_FINITE = ("inf", "-inf", "nan")
 _ROWS_SHOWN = 5
+_EXTREME = 1e300
 
 
 def check_coverage(coverage: float) -> float:
@@ -73,6 +74,12 @@ class ThresholdEstimator(RegressorMixin, BaseEstimator):
         validate_data(self, X, skip_check_array=True)
         self.n_features_in_ = features.shape[1]
         scores = as_vector(column_or_1d(y, warn=True), "y", length=features.shape[0])
+        size = float(np.abs(scores).max())
+        if size > _EXTREME or 0.0 < size < 1.0 / _EXTREME:  # sums or quotients of such scores leave float64
+            raise DataError(
+                f"the largest score in size is {size:.3g}, outside of {1.0 / _EXTREME:g} to {_EXTREME:g}; "
+                "put y in other units"
+            )
         self.max_score_ = float(scores.max())
         return features, scores, level
 

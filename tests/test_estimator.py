@@ -75,6 +75,15 @@ def test_few_rows_are_said_to_give_what_they_give(name: str, n: int) -> None:
         assert said.startswith("all thresholds may be infinite: ")
 
 
+@pytest.mark.parametrize("name", registry.names("methods"))
+@pytest.mark.parametrize("unit", [1e305, 1e-305])
+def test_scores_in_units_that_overflow_are_refused(name: str, unit: float) -> None:
+    rng = np.random.default_rng(0)
+    X, y, X_target = rng.normal(size=(60, 2)), rng.uniform(1.0, 2.0, size=60), rng.normal(size=(40, 2))
+    with pytest.raises(DataError, match=r"largest score in size is .*; put y in other units"):
+        registry.load("methods", name).ESTIMATOR().fit(X, y * unit, X_target=X_target)
+
+
 def test_one_threshold_that_rests_on_heavy_rows_is_not_called_infinite() -> None:
     ratio = np.r_[1e6, np.ones(99)]
     with pytest.warns(LrqrWarning, match=r"nearly all weight, and the threshold rests on them\."):
