@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lrqr.errors import DataError
+from lrqr.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,6 +18,7 @@ BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.int64]
 
 _ROWS_SHOWN = 5
+_LARGEST_SEED = 2**32 - 1  # that scikit-learn takes
 
 
 class NotNumeric(DataError, TypeError):  # noqa: N818 - it is a kind of DataError
@@ -70,6 +72,19 @@ def as_vector(
         raise DataError(f"{name} has {array.shape[0]} rows, expected {length}")
     _require_finite(array, name, allow_infinite=allow_infinite)
     return array
+
+
+def check_seed(seed: Any) -> None:
+    """Refuse what is no seed of random numbers: None, or an integer from 0 to 2³² - 1, is one.
+
+    Raises
+    ------
+    UsageError
+    """
+    if seed is not None and not (isinstance(seed, Integral) and 0 <= int(seed) <= _LARGEST_SEED):
+        raise UsageError(
+            f"the seed (random_state, --seed) must be an integer from 0 to {_LARGEST_SEED}, got {seed!r}"
+        )
 
 
 def row_dot(X: FloatArray, coef: FloatArray) -> FloatArray:

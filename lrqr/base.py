@@ -12,6 +12,7 @@ import numpy as np
 from scipy.special import expit, softmax
 
 from lrqr.arrays import as_matrix, as_vector, row_dot
+from lrqr.choices import BASES
 from lrqr.errors import DataError, UsageError
 from lrqr.registry import suggest
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
     from lrqr.arrays import FloatArray, IntArray
 
-NAMES = ("ridge", "hist-gradient-boosting", "logistic")
 TRAINING_SHARE = 0.5
 """Share of the labeled source rows that fits a base learner; the rest calibrates."""
 
@@ -49,9 +49,9 @@ class BaseLearner:
     """
 
     def __init__(self, name: str, *, classify: bool, random_state: int = 0) -> None:
-        if name not in NAMES:
-            hint = suggest(name, NAMES)
-            raise UsageError(f"unknown base learner {name!r}{hint}; choose one of: {', '.join(NAMES)}")
+        if name not in BASES:
+            hint = suggest(name, BASES)
+            raise UsageError(f"unknown base learner {name!r}{hint}; choose one of: {', '.join(BASES)}")
         if name == "ridge" and classify:
             raise UsageError("base learner 'ridge' predicts numbers; for classes use logistic")
         if name == "logistic" and not classify:

@@ -11,13 +11,14 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from lrqr.arrays import FloatArray, as_matrix, as_vector
+from lrqr.arrays import FloatArray, as_matrix, as_vector, check_seed
 from lrqr.errors import DataError, LrqrWarning, UsageError
 from lrqr.quantiles import rows_needed
 from lrqr.ratio import LikelihoodRatio, effective_size
 
 _NON_FINITE = ("inf", "-inf", "nan")
 _ROWS_SHOWN = 5
+_EXTREME = 1e300
 
 
 def check_coverage(coverage: float) -> float:
@@ -63,6 +64,7 @@ class ThresholdEstimator(RegressorMixin, BaseEstimator):
     def _start(self, X: Any, y: Any) -> tuple[FloatArray, FloatArray, float]:
         """Check the calibration rows; return features (n,d), scores (n,) and the level."""
         level = check_coverage(self.coverage)
+        check_seed(getattr(self, "random_state", None))
         features = as_matrix(X, "X")
         if features.shape[1] == 0:
             shape = features.shape
@@ -72,6 +74,12 @@ class ThresholdEstimator(RegressorMixin, BaseEstimator):
         validate_data(self, X, skip_check_array=True)
         self.n_features_in_ = features.shape[1]
         scores = as_vector(column_or_1d(y, warn=True), "y", length=features.shape[0])
+        size = float(np.abs(scores).max())
+        if size > _EXTREME or 0.0 < size < 1.0 / _EXTREME:  # sums or quotients of such scores leave float64
+            raise DataError(
+                f"the largest score in size is {size:.3g}, outside of {1.0 / _EXTREME:g} to {_EXTREME:g}; "
+                "put y in other units"
+            )
         self.max_score_ = float(scores.max())
         return features, scores, level
 
@@ -205,19 +213,24 @@ def as_ratio(values: Any, length: int) -> FloatArray:
     return ratio
 
 
-def warn_few(weights: FloatArray, level: float, *, stacklevel: int = 3) -> None:
-    """Warn where the calibration rows, or what their weights leave of them, are too few for the level."""
+def warn_few(weights: FloatArray, level: float, *, finite: bool = False, stacklevel: int = 3) -> None:
+    """Warn where the calibration rows, or what their weights leave of them, are too few for the level.
+
+    ``finite`` says that the method's thresholds are finite all the same.
+    """
     needed, n = rows_needed(level), len(weights)
     worth = effective_size(weights)
     if n < needed:
+        fact = "the threshold is finite but promises less" if finite else "all thresholds may be infinite"
         message = (
-            f"all thresholds may be infinite: coverage {level:g} needs n >= {needed} calibration rows, "
-            f"got {n}; add rows or lower the coverage"
+            f"{fact}: coverage {level:g} needs n >= {needed} calibration rows, got {n}; "
+            "add rows or lower the coverage"
         )
     elif worth < needed:
+        rest = "the threshold rests on them" if finite else "thresholds will be infinite or rest on them"
         message = (
             f"the effective sample size is {worth:.1f} of {n} rows, but coverage {level:g} needs at least "
-            f"{needed}: a few rows carry nearly all weight, and thresholds will be infinite or rest on them. "
+            f"{needed}: a few rows carry nearly all weight, and {rest}. "
             "Check the overlap of source and target, use fewer features, or clip the ratio"
         )
     else:

@@ -117,7 +117,7 @@ class LearnedFeatures:
             return self._learn(inputs, scores, target_inputs)
 
     def transform(self, X: Any, *, prediction: Any = None) -> FloatArray:
-        """Return the learned features (n, 2) or (n, 1) of new rows, whose predictions are needed if fit had them."""
+        """Return the learned features (n, 2 or 1) of new rows; pass their predictions if fit had them."""
         self._check_fitted()
         rows = as_matrix(X, "X", columns=self.n_features_in_)
         if len(rows) == 0:
@@ -128,7 +128,7 @@ class LearnedFeatures:
             return self._features(log_odds, self._predicted(inputs))
 
     def ratio(self, features: FloatArray) -> FloatArray:
-        """Return the likelihood ratio (n,), on the scale of ``source_ratio_``, of learned features (n, 1 or 2)."""
+        """Return the likelihood ratio (n,), on the scale of ``source_ratio_``, of learned features."""
         ratio: FloatArray = np.exp(np.clip(features[:, 0], -LOG_ODDS_LIMIT, LOG_ODDS_LIMIT)) / self.norm_
         return ratio
 

@@ -109,7 +109,7 @@ def size_summary(*, region: FloatArray | BoolArray) -> Row:
     Returns
     -------
     dict
-        ``mean`` over finite sizes (None if there are none), ``median`` and ``quantiles`` over all rows
+        ``mean`` over finite sizes (``inf`` if there are none), ``median`` and ``quantiles`` over all rows
         (order statistics, may be ``inf``), and the shares ``infinite``, ``empty``, ``full``
         (all classes; for intervals the whole line) and ``singleton`` (one class; for intervals one point).
     """
@@ -126,22 +126,19 @@ def size_summary(*, region: FloatArray | BoolArray) -> Row:
 
 
 def distribution(*, values: FloatArray) -> Row:
-    """Mean over finite values, median and quantiles over all, share of infinite ones; also for thresholds."""
+    """Mean over finite values (infinite without any), median, quantiles, share of infinite ones."""
     array = as_vector(values, "values", allow_infinite=True)
     if not array.shape[0]:
         return {"mean": None, "median": None, "quantiles": {}, "infinite": None}
     finite = array[np.isfinite(array)]
     quantiles = np.quantile(array, _QUANTILES, method="inverted_cdf")
+    middle = float(np.quantile(array, 0.5, method="inverted_cdf"))  # a mean of inf and -inf would be NaN
     return {
-        "mean": float(finite.mean()) if finite.size else None,
-        "median": float(np.median(array)) if finite.size == array.size else _middle(array),
+        "mean": float(finite.mean()) if finite.size else middle,
+        "median": float(np.median(array)) if finite.size == array.size else middle,
         "quantiles": {f"{level:g}": float(q) for level, q in zip(_QUANTILES, quantiles, strict=True)},
         "infinite": _share(np.isinf(array)),
     }
-
-
-def _middle(array: FloatArray) -> float:
-    return float(np.quantile(array, 0.5, method="inverted_cdf"))  # a mean of inf and -inf would be NaN
 
 
 def winkler_score(*, y: FloatArray, lower: FloatArray, upper: FloatArray, nominal: float) -> Row:
@@ -183,7 +180,7 @@ def by_group(
     list of dict
         One per group in the order of its names: ``group``, ``n``, ``coverage``, ``low``, ``high``,
         ``verdict``, ``p_value``, ``p_adjusted``, ``small`` (n < 30), and, if sizes are given, ``size``
-        (mean of the finite ones).
+        (mean of the finite ones, ``inf`` without any).
     """
     hits = np.asarray(covered, dtype=np.bool_)
     labels, index = _groups(group, hits.shape[0])

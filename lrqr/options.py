@@ -10,6 +10,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from lrqr import registry
+from lrqr.choices import BASES, INFINITE, ON_MISSING
 from lrqr.errors import UsageError
 
 if TYPE_CHECKING:
@@ -17,11 +18,10 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound="Callable[..., Any]")
 
-BASES = ("ridge", "hist-gradient-boosting", "logistic")
-FEATURE_MAPS = ("learned", "given", "constant")
-INFINITE = ("allow", "clip", "error")
-ON_MISSING = ("error", "drop", "impute")
 FORMATS = ("table", "json", "csv")
+
+CONFIG = "lrqr.config"
+"""Where a context remembers the file that its defaults came from."""
 
 
 class Name(click.ParamType[str]):
@@ -69,6 +69,21 @@ class AutoFloat(click.ParamType["float | str"]):
             raise click.BadParameter(f"{value!r} is neither a number nor 'auto'", ctx, param) from None
 
 
+class Level(click.ParamType[float]):
+    """A share strictly between 0 and 1; a percentage gets "did you mean"."""
+
+    name = "float"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the share."""
+        level = float(click.FLOAT.convert(value, param, ctx))
+        if 0.0 < level < 1.0:
+            return level
+        hint = f"; did you mean {level / 100:g}?" if 1.0 < level < 100.0 else ""
+        message = f"must lie strictly between 0 and 1, got {level:g}{hint}"
+        raise click.BadParameter(message, ctx, param)
+
+
 # ------------------------------------------------------------------------------------------ configuration
 
 
@@ -82,14 +97,15 @@ def read_config(ctx: click.Context, param: click.Parameter, value: Path | None) 
     except tomllib.TOMLDecodeError as error:
         raise click.UsageError(f"{value} is not valid TOML: {error}", ctx) from error
     ctx.default_map = {**(ctx.default_map or {}), **config_defaults(raw, value, ctx)}
+    ctx.meta[CONFIG] = value
     return value
 
 
 def config_defaults(raw: Mapping[str, Any], path: Path, ctx: click.Context) -> dict[str, Any]:
     """Values for this command: those of its own table before those at the top.
 
-    A key at the top may belong to any command, so that one file serves them all; a key that belongs to none
-    is an error, and all of them are named at once.
+    A key at the top may belong to any command, so that one file serves them all. Keys that belong to none and
+    values that are none of their option's are errors of the file, and all of them are named at once.
     """
     own = _by_flag(ctx.command)
     group = ctx.parent.command if ctx.parent else ctx.command
@@ -108,14 +124,29 @@ def config_defaults(raw: Mapping[str, Any], path: Path, ctx: click.Context) -> d
         for key in table
         if key.replace("_", "-") not in own
     ]
+    values: dict[str, Any] = {}
+    for where, keys in (("", top), (f" in [{name}]", table)):
+        for key, value in keys.items():
+            option = own.get(key.replace("_", "-"))
+            if option is None or option.name is None:
+                continue
+            try:
+                values[option.name] = _as_typed(option, value)
+                option.type_cast_value(ctx, values[option.name])
+            except click.BadParameter as error:
+                problems.append(f"key {key!r}{where}: {error.message.rstrip('.')}")
     if problems:
         raise click.UsageError(f"{path}: {'; '.join(problems)}", ctx)
-    values: dict[str, Any] = {}
-    for key, value in [*top.items(), *table.items()]:
-        option = own.get(key.replace("_", "-"))
-        if option is not None and option.name is not None:
-            values[option.name] = [value] if option.multiple and not isinstance(value, list) else value
     return values
+
+
+def _as_typed(option: click.Option, value: Any) -> Any:
+    """Return a value of a file as it would be typed, so that it is read by the same rules."""
+    if isinstance(value, dict) or (isinstance(value, list) and not option.multiple):
+        raise click.BadParameter(f"takes one value, got {value!r}")
+    if option.multiple:
+        return [str(item) for item in (value if isinstance(value, list) else [value])]
+    return value if option.is_flag and isinstance(value, bool) else str(value)
 
 
 def _by_flag(command: click.Command) -> dict[str, click.Option]:
@@ -137,7 +168,7 @@ def resolve_level(ctx: click.Context, coverage: float | None, alpha: float | Non
     Raises
     ------
     UsageError
-        If the level is no level, or the two disagree.
+        If both are given.
     """
     if coverage is not None and alpha is not None:
         flags = [
@@ -153,7 +184,6 @@ def resolve_level(ctx: click.Context, coverage: float | None, alpha: float | Non
                 "--coverage and --alpha say the same thing (alpha = 1 - coverage): pass one of them"
             )
     if alpha is not None:
-        _check_level("--alpha", alpha)
         if alpha > 0.5:
             click.echo(
                 f"Warning: --alpha {alpha:g} asks for a coverage of only {100 * (1 - alpha):.3g} %; "
@@ -161,16 +191,7 @@ def resolve_level(ctx: click.Context, coverage: float | None, alpha: float | Non
                 err=True,
             )
         return round(1.0 - alpha, 12)
-    level = 0.9 if coverage is None else coverage
-    _check_level("--coverage", level)
-    return level
-
-
-def _check_level(flag: str, value: float) -> None:
-    if 0.0 < value < 1.0:
-        return
-    hint = f"; did you mean {value / 100:g}?" if 1.0 < value < 100.0 else ""
-    raise UsageError(f"{flag} must lie strictly between 0 and 1, got {value:g}{hint}")
+    return 0.9 if coverage is None else coverage
 
 
 def split_names(values: Iterable[str]) -> tuple[str, ...]:
@@ -211,8 +232,10 @@ seed = click.option(
 force = click.option("--force", is_flag=True, help="Replace what is at the output already.")
 strict = click.option("--strict", is_flag=True, help="Exit 3 if there is no overlap, 4 if not converged.")
 level = combine(
-    click.option("--coverage", type=float, help="The promised share of covered target rows.  [default: 0.9]"),
-    click.option("--alpha", type=float, help="Another way to say it: 1 - coverage."),
+    click.option(
+        "--coverage", type=Level(), help="The promised share of covered target rows.  [default: 0.9]"
+    ),
+    click.option("--alpha", type=Level(), help="Another way to say it: 1 - coverage."),
 )
 output_format = click.option(
     "--format",

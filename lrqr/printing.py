@@ -92,7 +92,7 @@ def _evaluation(results: Results) -> str:
         if coverage["verdict"] == "below":
             rows.append(("", _BELOW_SPLIT if results["model"]["method"] == "split" else _BELOW))
     of = {"set": "set size", "interval": "interval length", "threshold": "threshold"}[size["of"]]
-    finite = " of the finite ones" if size["infinite"] and size["of"] != "set" else ""
+    finite = " of the finite ones" if 0.0 < (size["infinite"] or 0.0) < 1.0 and size["of"] != "set" else ""
     rows.append((of, f"mean {cell(size['mean'])}{finite}, median {cell(size['median'])}"))
     shares = ("infinite", "empty") if size["of"] == "interval" else ("infinite", "empty", "full", "singleton")
     rows.append(

@@ -16,7 +16,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted
 
-from lrqr.arrays import FloatArray, IntArray, as_matrix, distinct_columns, mean_of, row_dot
+from lrqr.arrays import FloatArray, IntArray, as_matrix, check_seed, distinct_columns, mean_of, row_dot
 from lrqr.errors import DataError, UsageError
 from lrqr.registry import suggest
 
@@ -111,6 +111,7 @@ class LikelihoodRatio(BaseEstimator):
 
     def fit(self, X_source: Any, X_target: Any) -> Self:
         """Fit on source rows (n_s, d) and target rows (n_t, d)."""
+        check_seed(self.random_state)
         source = as_matrix(X_source, "X_source")
         target = as_matrix(X_target, "X_target", columns=source.shape[1])
         if min(len(source), len(target)) == 0:
@@ -131,11 +132,12 @@ class LikelihoodRatio(BaseEstimator):
         labels = np.repeat([0, 1], [len(source), len(target)])
         folds = self._folds(len(source), len(target))
         fit = self._fit_logistic if self.classifier == "logistic" else self._fit_trees
-        own = np.empty(len(rows))
-        own[np.concatenate([orders[0], len(source) + orders[1]])] = fit(rows, labels, folds)
+        fitted, own = fit(rows, labels, folds), np.empty(len(rows))
+        own[np.concatenate([orders[0], len(source) + orders[1]])] = fitted
         self.source_log_odds_, self.target_log_odds_ = own[: len(source)], own[len(source) :]
         self.auc_ = _auc(self.source_log_odds_, self.target_log_odds_)
-        self.norm_ = float(self._ratio(self.source_log_odds_).mean()) if self.normalize else 1.0
+        # summed in canonical order: the same mean, to the last bit, however the rows are shuffled
+        self.norm_ = float(self._ratio(fitted[: len(source)]).mean()) if self.normalize else 1.0
         self.source_ = self._ratio(self.source_log_odds_) / self.norm_
         self.target_ = self._ratio(self.target_log_odds_) / self.norm_
         return self

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 import re
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from lrqr.errors import DataError, UsageError
@@ -100,7 +101,7 @@ def resolve(
     columns: Sequence[str],
     *others: Sequence[str],
     need: Sequence[str] = (),
-    where: str = "data",
+    where: Sequence[str] = ("data",),
 ) -> Roles:
     """Expand patterns and choose the features.
 
@@ -110,11 +111,12 @@ def resolve(
     columns : sequence of str
         Columns of the source.
     *others : sequence of str
-        Columns of further files (the target): features are columns that all files have.
+        Columns of further files (the target): features are columns that all files have, and a feature that
+        is named must be in each.
     need : sequence of str
         Fields of ``roles`` with a single column that must exist.
-    where : str
-        What to call the source in messages.
+    where : sequence of str
+        What to call each file in messages; further ones are called like the last.
 
     Returns
     -------
@@ -124,35 +126,48 @@ def resolve(
     Raises
     ------
     DataError
-        If a column does not exist or a pattern matches nothing; all problems at once.
+        If a column does not exist or a pattern matches nothing; all problems of a file at once.
     """
-    problems: list[str] = []
+    files = (columns, *others)
+    of_files: list[list[str]] = [[] for _ in files]
+    problems = of_files[0]
     for role in need:
         expand((getattr(roles, role),), columns, problems, role.replace("_column", ""))
-    elsewhere = [frozenset(other) for other in others]
-    shared = [name for name in columns if all(name in other for other in elsewhere)]
+    shared = [name for name in columns if all(name in other for other in map(frozenset, others))]
     kind = "probability" if roles.probability else "prediction"
     prediction = expand(roles.prediction, columns, problems, kind) if roles.prediction else ()
     classes = roles.classes
     if roles.probability and not classes:
         classes = tuple(_class_name(name, roles.prediction) for name in prediction)
     taken = replace(roles, prediction=prediction).taken
-    excluded = set(expand(roles.exclude, columns, problems, "excluded"))
+    excluded = set(expand(roles.exclude, list(dict.fromkeys(chain(*files))), problems, "excluded"))
     if roles.features is None:
         features = tuple(name for name in shared if name not in taken and name not in excluded)
     else:
-        chosen = _choose(roles, shared, problems)
+        for file, found in zip(files, of_files, strict=True):
+            _check_named(roles.features, file, found)
+        lost: list[str] = []
+        chosen = expand(roles.features, shared, lost, "feature")
+        if lost and not any(of_files):  # a pattern that stands for other columns in each file
+            problems += [f"{message} in all files" for message in lost]
         features = tuple(name for name in chosen if name not in excluded)
     used_twice = sorted(set(features) & (taken - {roles.group, roles.weight, *prediction}))
     if used_twice:
         raise UsageError(
             f"{', '.join(map(repr, used_twice))} cannot be a feature: it is the outcome, score or identifier"
         )
-    categorical = expand(roles.categorical, features, problems, "categorical") if roles.categorical else ()
-    if problems:
-        more = f"; and {len(problems) - _SHOWN} more" if len(problems) > _SHOWN else ""
-        listed = "; ".join(problems[:_SHOWN])
-        raise DataError(f"{where}: {listed}{more}; the columns are: {_listing(columns)}")
+    for file, found in zip(files, of_files, strict=True):
+        expand(roles.categorical, file, found, "categorical")
+    categorical = expand(roles.categorical, features, [], "categorical")
+    no_feature = [name for name in roles.categorical if not expand((name,), features, [], "")]
+    if no_feature and not any(of_files):
+        problems.append(f"categorical, but not among the features: {', '.join(map(repr, no_feature))}")
+    for k, found in enumerate(of_files):
+        if found:
+            more = f"; and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+            listed = "; ".join(found[:_SHOWN])
+            name = where[min(k, len(where) - 1)]
+            raise DataError(f"{name}: {listed}{more}; the columns are: {_listing(files[k])}")
     return replace(roles, prediction=prediction, features=features, categorical=categorical, classes=classes)
 
 
@@ -224,20 +239,18 @@ def _unmatched(pattern: str, columns: Sequence[str], what: str, *, hint: bool) -
     return f"{what} column {pattern!r} does not exist{suggest(pattern, columns) if hint else ''}"
 
 
-def _choose(roles: Roles, shared: Sequence[str], problems: list[str]) -> tuple[str, ...]:
-    """Expand the features that are named; where many are missing, one problem says how many."""
+def _check_named(wanted: Sequence[str], columns: Sequence[str], problems: list[str]) -> None:
+    """Add to ``problems`` which of the features that are named do not exist; where many, how many."""
     lacking: list[str] = []
-    wanted = roles.features or ()
-    chosen = expand(wanted, shared, lacking, "feature")
+    expand(wanted, columns, lacking, "feature")
     if len(lacking) <= _SHOWN:
         problems += lacking
-        return chosen
-    missing = [name for name in wanted if name not in set(shared)]
+        return
+    missing = [name for name in wanted if name not in set(columns)]
     problems.append(
         f"has {len(wanted) - len(missing)} of the {len(wanted)} features needed; missing: "
         f"{', '.join(missing[:3])}, ... ({len(missing)})"
     )
-    return chosen
 
 
 def _class_name(column: str, patterns: Sequence[str]) -> str:

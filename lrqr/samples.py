@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from lrqr import columns as col
+from lrqr.choices import ON_MISSING
 from lrqr.errors import DataError, LrqrWarning, UsageError
 from lrqr.faults import Faults
 from lrqr.registry import suggest
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from lrqr.roles import Roles
 
 _SUM_TOLERANCE = 1e-3
-_POLICIES = ("error", "drop", "impute")
 
 
 @dataclass(frozen=True, repr=False)
@@ -118,10 +118,10 @@ class Reading:
     dropped: int = 0
 
     def __post_init__(self) -> None:
-        if self.on_missing not in _POLICIES:
-            near = suggest(self.on_missing, _POLICIES)
+        if self.on_missing not in ON_MISSING:
+            near = suggest(self.on_missing, ON_MISSING)
             raise UsageError(
-                f"on_missing must be one of {', '.join(_POLICIES)}; got {self.on_missing!r}{near}"
+                f"on_missing must be one of {', '.join(ON_MISSING)}; got {self.on_missing!r}{near}"
             )
         self.faults = Faults(self.where, self.header_lines)
         self.left_out = Faults(self.where, self.header_lines)

@@ -15,7 +15,7 @@ from lrqr.errors import DataError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lrqr.arrays import FloatArray, IntArray
+    from lrqr.arrays import BoolArray, FloatArray, IntArray
 
 _MIRROR = np.int64(np.iinfo(np.int64).min)
 _LAST = np.int64(np.array(np.inf).view(np.int64))
@@ -143,6 +143,11 @@ def of_class(scores: FloatArray, outcome: IntArray) -> FloatArray:
         row = int(np.flatnonzero((index < 0) | (index >= classes))[0])
         raise DataError(f"outcome {index[row]} of row {row} (from 0) is no class index in 0..{classes - 1}")
     return scores[np.arange(n), index.astype(np.int64)]
+
+
+def up_to(scores: FloatArray, threshold: FloatArray) -> BoolArray:
+    """Return the classes (n, K) whose score is at most their row's threshold (n,)."""
+    return scores <= as_thresholds(threshold, scores.shape[0])[:, None]
 
 
 def as_uniform(uniform: FloatArray | None, n: int) -> FloatArray:

@@ -89,7 +89,7 @@ def resolve(roles: Roles, source: Path, *others: Path) -> Roles:
     if filled.features is None:  # an NPZ says itself which of its arrays are features
         columns[1:] = natural[1:]
         columns += [natural[0]] if "features" in opened[0].roles else []
-    found = parts.resolve(filled, *columns, where=str(source))
+    found = parts.resolve(filled, *columns, where=[str(path) for path in (source, *others)])
     parts.refuse_disjoint(found, *natural)
     return found
 
@@ -270,7 +270,7 @@ def _plan(
         left_out = parts.expand(filled.exclude, filled.features, [], "")
         filled = replace(filled, features=tuple(n for n in filled.features if n not in left_out), exclude=())
     natural = [native["features"]] if "features" in native and filled.features is None else []
-    filled = parts.resolve(filled, columns, *natural, need=required, where=where)
+    filled = parts.resolve(filled, columns, *natural, need=required, where=(where,))
     single = (filled.outcome, filled.score_column, filled.group, filled.id, filled.weight)
     every = (*(filled.features or ()), *filled.prediction, *(name for name in single if name is not None))
     return filled, list(dict.fromkeys(every))

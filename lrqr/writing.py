@@ -48,13 +48,15 @@ def writer(*suffixes: str) -> Callable[[Callable[[Path], Writer]], Callable[[Pat
 def open_writer(path: str | os.PathLike[str], *, force: bool = False) -> Iterator[Writer]:
     """Write a file batch by batch; it appears under its name only when all went well.
 
+    A symbolic link is followed: what it points at is written, and the link stays.
+
     Raises
     ------
     UsageError
         If nobody writes its suffix, its directory does not exist, or it exists and ``force`` is not given.
     """
-    place = Path(path)
-    make = check_writable(place, force=force)
+    make = check_writable(Path(path), force=force)
+    place = _real(Path(path))
     handle, name = tempfile.mkstemp(dir=place.parent, prefix=f".{place.name}.", suffix=".part")
     os.close(handle)
     temporary = Path(name)
@@ -83,8 +85,9 @@ def check_writable(path: Path, *, force: bool) -> Callable[[Path], Writer]:
         raise UsageError(
             f"{path}: cannot write files of kind {path.suffix!r}; choose one of {', '.join(WRITERS)}"
         )
-    if not path.parent.is_dir():
-        raise UsageError(f"{path}: the directory {path.parent} does not exist; make it first")
+    folder = _real(path).parent
+    if not folder.is_dir():
+        raise UsageError(f"{path}: the directory {folder} does not exist; make it first")
     if path.is_dir() or (path.exists() and not force):
         remedy = "it is a directory" if path.is_dir() else "pass --force (force=True) to replace it"
         raise UsageError(f"{path} exists already; {remedy}, or choose another -o")
@@ -164,6 +167,11 @@ class _Npz:
 def _array(column: pd.Series[Any]) -> np.ndarray[Any, Any]:
     values = column.to_numpy()
     return values.astype(str) if values.dtype == object else values
+
+
+def _real(path: Path) -> Path:
+    """Return what a symbolic link points at in the end, or the path itself."""
+    return Path(os.path.realpath(path)) if path.is_symlink() else path
 
 
 def _umask() -> int:

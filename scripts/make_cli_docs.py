@@ -65,13 +65,13 @@ and `outside_support`: whether the row lies where the source has none, so that n
 
 * `evaluate`: `n`, `nominal`, `coverage` (`value`, `low`, `high`, `verdict`: `below`, `compatible` or `above`;
   `null` without outcomes), `weighted_coverage` (`value`, `se`: source coverage weighted towards the target),
-  `size` (`mean` of the finite ones, `median`, `quantiles`, shares `infinite`, `empty`, `full`, `singleton`),
-  `interval_score`, `groups`, `by_size` (empty where all sizes are equal), `worst_slab` (`null` with fewer
-  than 50 held-out rows in it), `levels` (coverage reached at 50 to 95 %; for the methods `lrqr` and `split`
-  only, since others would store the calibration rows once more for each level), `shift` (of the fit, as
-  `diagnose` says it), `methods` (the same rows by other methods; `size` is infinite if one row's is, and
-  `size_clipped` then counts infinite thresholds as the largest calibration score), `profiles`, `selection`
-  (the cross-validation table) and its `criterion`, `model`, `provenance`.
+  `size` (`mean` of the finite ones, infinite without any, `median`, `quantiles`, shares `infinite`, `empty`,
+  `full`, `singleton`), `interval_score`, `groups`, `by_size` (empty where all sizes are equal), `worst_slab`
+  (`null` with fewer than 50 held-out rows in it), `levels` (coverage reached at 50 to 95 %; for the methods
+  `lrqr` and `split` only, since others would store the calibration rows once more for each level), `shift`
+  (of the fit, as `diagnose` says it), `methods` (the same rows by other methods; `size` is infinite if one
+  row's is, and `size_clipped` then counts infinite thresholds as the largest calibration score), `profiles`,
+  `selection` (the cross-validation table) and its `criterion`, `model`, `provenance`.
 * `compare`: `methods` (`name`, `coverage`, `coverage_se`, `size`, `size_se`, `size_clipped`, `infinite`,
   `seconds`, and paired differences to the `reference`), `nominal`, `splits`, `runs`. In
   `size_clipped` infinite thresholds count as the largest calibration score.

@@ -243,6 +243,15 @@ def test_overwriting_needs_force_and_a_model(model: Path, tmp_path: Path) -> Non
     assert (other / "chapter.tex").read_text() == "years of work"
 
 
+def test_the_model_that_a_link_points_at_is_replaced_and_the_link_stays(model: Path, tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(model)
+    artifact.save({"a": 1}, link, force=True)
+    assert link.is_symlink()
+    assert artifact.load(model) == artifact.load(link) == {"a": 1}
+    assert {path.name for path in tmp_path.iterdir()} == {"link", model.name}
+
+
 def test_a_write_that_fails_leaves_the_old_model_whole(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = {path.name: path.read_bytes() for path in model.iterdir()}
 

@@ -79,11 +79,11 @@ def test_importing_the_package_imports_nothing_heavy() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--coverage", "90"], "--coverage must lie strictly between 0 and 1, got 90; did you mean 0.9?"),
-        (["--coverage", "0"], "--coverage must lie strictly between 0 and 1, got 0"),
-        (["--coverage", "1"], "--coverage must lie strictly between 0 and 1, got 1"),
+        (["--coverage", "90"], "'--coverage': must lie strictly between 0 and 1, got 90; did you mean 0.9?"),
+        (["--coverage", "0"], "'--coverage': must lie strictly between 0 and 1, got 0"),
+        (["--coverage", "1"], "'--coverage': must lie strictly between 0 and 1, got 1"),
         (["--coverage", "1.5"], "got 1.5; did you mean 0.015?"),
-        (["--alpha", "10"], "--alpha must lie strictly between 0 and 1, got 10; did you mean 0.1?"),
+        (["--alpha", "10"], "'--alpha': must lie strictly between 0 and 1, got 10; did you mean 0.1?"),
         (["--alpha", "0.1", "--coverage", "0.9"], "--coverage and --alpha say the same thing"),
         (["--method", "wieghted"], "unknown method 'wieghted', did you mean 'weighted'?"),
         (["--score", "absolut"], "unknown score 'absolut', did you mean 'absolute'?"),
@@ -170,10 +170,46 @@ def test_all_unknown_keys_of_a_configuration_are_named_at_once(folder: Path) -> 
         assert message in ran.err
     config.write_text("coverage = \n")
     assert "is not valid TOML" in fit(folder, "never", "-c", config).err
-    config.write_text('coverage = "much"\n')
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ('coverage = "much"', "key 'coverage': 'much' is not a valid float"),
+        ("coverage = 90", "key 'coverage': must lie strictly between 0 and 1, got 90; did you mean 0.9?"),
+        ("alpha = 10", "key 'alpha': must lie strictly between 0 and 1, got 10; did you mean 0.1?"),
+        ('method = "wieghted"', "key 'method': unknown method 'wieghted', did you mean 'weighted'?"),
+        (
+            '[fit]\non-missing = "dorp"',
+            "key 'on-missing' in [fit]: unknown policy 'dorp', did you mean 'drop'?",
+        ),
+        ("seed = -1", "key 'seed': -1 is not in the range"),
+        ("seed = 1.5", "key 'seed': '1.5' is not a valid integer"),
+        ("strict = 7", "key 'strict': '7' is not a valid boolean"),
+        ('outcome = ["y", "z"]', "key 'outcome': takes one value, got ['y', 'z']"),
+        ("[outcome]\ny = 1", "key 'outcome': takes one value, got {'y': 1}"),
+        (
+            'seed = "a"\nridge = "b"',
+            "key 'seed': 'a' is not a valid integer range; key 'ridge': 'b' is neither",
+        ),
+    ],
+)
+def test_a_wrong_value_of_a_configuration_is_a_fault_of_the_file(
+    folder: Path, body: str, message: str
+) -> None:
+    config = folder / "wrong.toml"
+    config.write_text(body + "\n")
     ran = fit(folder, "never", "-c", config)
     assert ran.code == 2
-    assert "'much' is not a valid float" in ran.err
+    assert f"Error: {config}: {message}" in ran.err
+
+
+def test_what_makes_no_sense_with_a_configuration_names_it_too(folder: Path) -> None:
+    config = folder / "sense.toml"
+    config.write_text("ridge = -1.0\n")
+    ran = fit(folder, "never", "-c", config)
+    assert ran.code == 2
+    assert f"ridge must be a finite number >= 0, got -1.0 (options were read from {config} too)" in ran.err
 
 
 def test_misspelt_commands() -> None:

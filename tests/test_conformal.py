@@ -9,6 +9,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -364,3 +365,57 @@ def test_messages_about_frames_advise_in_python() -> None:
         with pytest.raises(DataError, match=message) as caught:
             attempt()
         assert "--" not in str(caught.value)
+
+
+@pytest.mark.parametrize("method", ["lrqr", "split"])
+def test_what_is_no_seed_is_refused_before_anything_is_fitted(method: str) -> None:
+    with pytest.raises(UsageError, match=r"integer from 0 to 4294967295, got -1$"):
+        ConformalRegressor(Unfittable(), method=method, random_state=-1).fit(X, Y, X_target=X_NEW)
+    table = frame(X)
+    with pytest.raises(UsageError, match=r"integer from 0 to 4294967295, got -1$"):
+        lrqr.compare(table, table, table, seed=-1)
+
+
+class Foreign:
+    """A model of another library, fitted: what it has is a way to predict."""
+
+    def predict(self, rows: Any) -> np.ndarray:
+        return np.asarray(np.asarray(rows)[:, 0], dtype=float)
+
+    def predict_proba(self, rows: Any) -> np.ndarray:
+        yes = 1.0 / (1.0 + np.exp(-3.0 * self.predict(rows)))
+        return np.column_stack([1.0 - yes, yes])
+
+
+class ForeignWithFit(Foreign):
+    def fit(self, *_: Any) -> ForeignWithFit:
+        raise AssertionError("fitted again")
+
+
+@pytest.mark.parametrize("model", [Foreign(), ForeignWithFit()])
+@pytest.mark.parametrize("make", [np.asarray, frame])
+def test_any_object_that_predicts_will_do_if_it_is_fitted(model: Any, make: Any) -> None:
+    regressor = ConformalRegressor(model, prefit=True, method="split").fit(make(X), Y, X_target=make(X_NEW))
+    bounds = regressor.predict_interval(make(X_NEW))
+    np.testing.assert_allclose(bounds.mean(axis=1), X_NEW[:, 0], atol=1e-12)
+    label = (X[:, 0] > 0).astype(int)
+    classifier = ConformalClassifier(model, prefit=True).fit(make(X), label, X_target=make(X_NEW))
+    assert classifier.classes_.tolist() == [0, 1]
+    assert classifier.predict_set(make(X_NEW)).shape == (150, 2)
+    with pytest.raises(DataError, match="'2'"):
+        classifier.fit(make(X), label + 1)
+
+
+def test_an_object_that_cannot_be_fitted_needs_prefit() -> None:
+    with pytest.raises(UsageError, match=r"Foreign has no fit\(\): .* pass prefit=True"):
+        ConformalRegressor(Foreign()).fit(X, Y)
+    with pytest.raises(NotFittedError):  # scikit-learn's own say it themselves
+        ConformalRegressor(Ridge(), prefit=True).fit(X, Y)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_too_few_rows_for_the_coverage_are_told(method: str) -> None:
+    model = ConformalRegressor(Foreign(), method=method, prefit=True)
+    with pytest.warns(LrqrWarning, match=r"n >= (9|19)\b") as caught:
+        model.fit(X[:8], Y[:8], X_target=X_NEW)
+    assert sum("n >= " in str(warning.message) for warning in caught) == 1

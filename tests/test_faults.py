@@ -221,7 +221,9 @@ def test_13_too_few_rows_give_infinite_answers_and_a_warning(tmp_path: Path) -> 
     assert not (tmp_path / "e.csv").exists()
     found = lrqr("evaluate", tmp_path / "model", paths["test"], "--format", "json").json
     assert found["size"]["infinite"] == 1.0
-    assert found["size"]["mean"] is None
+    assert (found["size"]["mean"], found["size"]["median"], found["methods"][0]["size"]) == ("inf",) * 3
+    text = lrqr("evaluate", tmp_path / "model", paths["test"]).out
+    assert "mean ∞, median ∞" in text
 
 
 def test_13_few_rows_are_warned_about_with_lrqr_too(tmp_path: Path) -> None:

@@ -84,7 +84,7 @@ def test_size_of_intervals() -> None:
     shares = {name: summary[name] for name in ("infinite", "empty", "full", "singleton")}
     assert shares == {"infinite": 0.2, "empty": 0.2, "full": 0.2, "singleton": 0.2}
     half = metrics.size_summary(region=np.array([[-np.inf, 1.0]]))
-    assert (half["infinite"], half["full"], half["mean"]) == (1.0, 0.0, None)
+    assert (half["infinite"], half["full"], half["mean"]) == (1.0, 0.0, np.inf)
     with pytest.raises(DataError, match="NaN"):
         metrics.region_size(region=np.array([[np.nan, 1.0]]))
 
@@ -99,7 +99,8 @@ def test_size_of_sets() -> None:
 
 def test_distribution_keeps_the_usual_median_and_survives_nothing() -> None:
     assert metrics.distribution(values=np.array([1.0, 2.0, 3.0, 6.0]))["median"] == 2.5
-    assert metrics.distribution(values=np.array([-np.inf, np.inf]))["median"] == -np.inf
+    infinite = metrics.distribution(values=np.array([-np.inf, np.inf]))
+    assert (infinite["mean"], infinite["median"]) == (-np.inf, -np.inf)
     assert metrics.distribution(values=np.zeros(0))["mean"] is None
     assert metrics.size_summary(region=np.empty((0, 2)))["empty"] is None
 

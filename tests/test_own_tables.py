@@ -58,6 +58,7 @@ def folder(tmp_path: Path) -> Path:
     frame["p_yes"] = 1 / (1 + np.exp(1.5 - frame["yhat"]))
     frame["p_no"] = 1 - frame["p_yes"]
     frame.to_csv(tmp_path / "all.csv", index=False)
+    frame.to_parquet(tmp_path / "all.parquet")  # not every pandas reads a CSV to the last bit
     for name, part in (
         ("a", frame[:200]),
         ("b", frame[200:300].drop(columns=["y", "s"])),
@@ -107,7 +108,7 @@ def test_the_median_is_a_threshold(folder: Path) -> None:
 def test_groups_are_source_and_target(folder: Path, column: str, source: str, target: str) -> None:
     shift = f'shift = {{ column = "{column}", source = {source}, target = {target} }}'
     data = drawn(folder, ONE + shift)
-    frame = pd.read_csv(folder / "all.csv")
+    frame = pd.read_parquet(folder / "all.parquet")
     assert data.train is not None
     wanted = [value.strip(' "') for value in source.strip("[]").split(",")]
     there = frame[frame[column].astype(str).isin(wanted)]
@@ -136,7 +137,7 @@ def test_a_tilt_resamples_with_the_stated_weights(folder: Path) -> None:
     assert not (target | test) & set(rows(data.source, names) + rows(data.train, names))
     assert (len(data.source), len(data.target), len(data.test)) == (100, 50, 50)
     assert data.source.ratio is not None
-    frame = pd.read_csv(folder / "all.csv")
+    frame = pd.read_parquet(folder / "all.parquet")
     tilted = np.exp(frame["x"] + 0.5 * np.log(frame["z"]))
     chosen = [int(row) for row in rows(data.source, names)]
     np.testing.assert_allclose(data.source.ratio, tilted.to_numpy()[chosen], rtol=1e-12)
@@ -153,7 +154,7 @@ def test_a_soft_shift_has_the_stated_odds(folder: Path) -> None:
     shift = "shift = { soft = { x = 1.0, z = -0.5 }, slope = 2.0 }"
     data = drawn(folder, ONE + shift)
     assert data.source.ratio is not None
-    frame = pd.read_csv(folder / "all.csv")
+    frame = pd.read_parquet(folder / "all.parquet")
 
     def standard(values: np.ndarray) -> np.ndarray:
         return (values - values.mean()) / values.std()
@@ -194,7 +195,7 @@ def test_probabilities_scores_and_classes(folder: Path) -> None:
     assert data.source.outcome is not None
     assert set(data.source.outcome) == {0, 1}
     given = drawn(folder, rest + 'score_column = "s"\n' + LINE, base="", score="precomputed")
-    frame = pd.read_csv(folder / "all.csv")
+    frame = pd.read_parquet(folder / "all.parquet")
     assert given.source.outcome is not None
     assert set(given.source.outcome) <= set(frame["s"])
     unmodeled = drawn(folder, rest + 'outcome = "label"\n' + LINE, score="lac")
@@ -267,7 +268,7 @@ def test_classes_may_look_like_numbers(folder: Path) -> None:
     assert drawn(folder, body).classes == ()
     data = drawn(folder, body + "\nclassify = true", score="lac")
     assert data.classes == ("1", "2", "3", "4")
-    frame = pd.read_csv(folder / "all.csv").set_index("x")
+    frame = pd.read_parquet(folder / "all.parquet").set_index("x")
     assert data.source.outcome is not None
     for x, index in zip(rows(data.source, data.feature_names, "x"), data.source.outcome, strict=True):
         assert frame["level"][x] == index + 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 import warnings
 from decimal import Decimal
 from functools import partial
@@ -594,6 +595,24 @@ def test_writing_is_all_or_nothing(tmp_path: Path) -> None:
         tables.write(tmp_path / "d.csv", _frame(), force=True)
 
 
+def test_what_a_link_points_at_is_written_and_the_link_stays(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    file, link = tmp_path / "there" / "rows.csv", tmp_path / "link.csv"
+    link.symlink_to("there/rows.csv")
+    tables.write(link, _frame())  # to nothing as yet
+    assert len(file.read_text().splitlines()) == 101
+    with pytest.raises(UsageError, match="exists already; pass --force"):
+        tables.write(link, _frame(3))
+    tables.write(link, _frame(3), force=True)
+    assert link.is_symlink()
+    assert len(file.read_text().splitlines()) == 4
+    assert [entry.name for entry in file.parent.iterdir()] == ["rows.csv"]
+    lost = tmp_path / "lost.csv"
+    lost.symlink_to("nowhere/rows.csv")
+    with pytest.raises(UsageError, match=r"lost\.csv: the directory .*nowhere does not exist; make it first"):
+        tables.write(lost, _frame())
+
+
 def test_infinite_bounds_are_written_and_read_as_text_of_numbers(tmp_path: Path) -> None:
     frame = pd.DataFrame({"id": [0, 1], "lower": [-np.inf, 1.0], "upper": [np.inf, 2.0]})
     path = tmp_path / "out.csv"
@@ -695,3 +714,43 @@ def test_imputed_cells_are_counted_and_rows_without_a_group_stay() -> None:
     assert len(sample) == 100
     assert sample.group is not None
     assert [row for row, name in enumerate(sample.group) if name is None] == [5]
+
+
+@pytest.mark.parametrize(
+    ("asked", "file", "message"),
+    [
+        ({"features": ("a", "b")}, "target", "feature column 'b' does not exist; the columns are: a, c1$"),
+        (
+            {"features": ("a", "c1")},
+            "source",
+            "feature column 'c1' does not exist.*: a, b, c2$",
+        ),
+        ({"features": ("q", "b")}, "source", "feature column 'q' does not exist"),
+        ({"features": "b*"}, "target", r"no column matches --features 'b\*'; the columns are: a, c1$"),
+        ({"features": ("a", "c*")}, "source", r"no column matches --features 'c\*' in all files"),
+        ({"categorical": "b"}, "target", "categorical column 'b' does not exist"),
+        (
+            {"features": "a", "categorical": "c2"},
+            "target",
+            "categorical column 'c2' does",
+        ),
+        ({"features": "a", "exclude": "d"}, "source", "excluded column 'd' does not exist"),
+    ],
+)
+def test_the_file_that_lacks_a_column_is_the_one_that_is_named(
+    tmp_path: Path, asked: dict[str, Any], file: str, message: str
+) -> None:
+    paths = {name: tmp_path / f"{name}.csv" for name in ("source", "target")}
+    tables.write(paths["source"], pd.DataFrame({"a": [1.0], "b": [1.0], "c2": [1.0]}))
+    tables.write(paths["target"], pd.DataFrame({"a": [1.0], "c1": [1.0]}))
+    with pytest.raises(DataError, match=f"^{re.escape(str(paths[file]))}: {message}"):
+        tables.resolve(Roles(**asked), *paths.values())
+
+
+def test_a_column_of_one_file_may_be_excluded_and_a_category_must_be_a_feature(tmp_path: Path) -> None:
+    source, target = tmp_path / "source.csv", tmp_path / "target.csv"
+    tables.write(source, pd.DataFrame({"a": [1.0], "b": [1.0]}))
+    tables.write(target, pd.DataFrame({"a": [1.0], "b": [1.0], "more": [1.0]}))
+    assert tables.resolve(Roles(exclude="more"), source, target).features == ("a", "b")
+    with pytest.raises(DataError, match="categorical, but not among the features: 'b'"):
+        tables.resolve(Roles(features="a", categorical="b"), source, target)

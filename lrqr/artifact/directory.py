@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
 
 def backup_of(target: Path) -> Path:
@@ -17,7 +17,11 @@ def backup_of(target: Path) -> Path:
 
 
 def write_directory(target: Path, files: Mapping[str, bytes]) -> None:
-    """Write ``files`` under a temporary name beside ``target``, then rename: a killed run changes nothing."""
+    """Write ``files`` under a temporary name beside ``target``, then rename: a killed run changes nothing.
+
+    A symbolic link is followed: the directory that it points at is replaced, and the link stays.
+    """
+    target = Path(os.path.realpath(target))
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     backup = backup_of(target)

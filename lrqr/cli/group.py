@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lrqr import __version__, registry
-from lrqr.errors import LrqrError, LrqrWarning
+from lrqr.errors import LrqrError, LrqrWarning, UsageError
+from lrqr.options import CONFIG
 from lrqr.terminal import say, warn
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ class Commands(click.Group):
             if ctx.find_root().params.get("debug"):
                 traceback.print_exc()
             message, code = _explain(error)
+            if CONFIG in ctx.meta and isinstance(error, UsageError):
+                message += f" (options were read from {ctx.meta[CONFIG]} too)"
             say(f"Error: {message}")
             ctx.exit(code)
 

@@ -9,7 +9,7 @@ import click
 from lrqr import options
 from lrqr.cli.group import cli
 from lrqr.cli.output import check_report, emit, progress_of, roles_of, say_written, write_report
-from lrqr.errors import CheckFailed, UsageError
+from lrqr.errors import CheckFailed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @options.group
 @options.infinite
 @options.on_missing_as_fit
-@click.option("--fail-under", type=float, help="Exit 3 if the coverage is below this.")
+@click.option("--fail-under", type=options.Level(), help="Exit 3 if the coverage is below this.")
 @options.report
 @options.force
 @options.output_format
@@ -35,9 +35,6 @@ def evaluate(ctx: click.Context, /, model: Path, labeled: Path, **flags: Any) ->
     from lrqr.workflows import evaluate as workflow
 
     floor, report = flags["fail_under"], flags["report"]
-    if floor is not None and not 0.0 < floor < 1.0:
-        hint = f"; did you mean {floor / 100:g}?" if 1.0 < floor < 100.0 else ""
-        raise UsageError(f"--fail-under must lie between 0 and 1, got {floor:g}{hint}")
     check_report(report, force=flags["force"])
     with progress_of(ctx) as step:
         step("evaluating")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lrqr import options
+from lrqr.choices import FEATURE_MAPS
 from lrqr.errors import UsageError
 from lrqr.terminal import progress, say
 
@@ -19,14 +20,14 @@ if TYPE_CHECKING:
 
 
 def roles_of(flags: dict[str, Any]) -> tuple[Any, Roles]:
-    """Turn flags into column roles; a word of ``options.FEATURE_MAPS`` among the features is the feature map."""
+    """Turn flags into column roles; one of the features may name the feature map."""
     from lrqr.roles import Roles
 
     names = options.split_names(flags["features"])
-    maps = [name for name in names if name in options.FEATURE_MAPS]
+    maps = [name for name in names if name in FEATURE_MAPS]
     if len(maps) > 1:
         raise UsageError(f"--features {' and --features '.join(maps)} contradict each other")
-    features = tuple(name for name in names if name not in options.FEATURE_MAPS)
+    features = tuple(name for name in names if name not in FEATURE_MAPS)
     prediction = options.split_names(flags["prediction"])
     probability = options.split_names(flags["probability"])
     if prediction and probability:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from lrqr import registry
+from lrqr.choices import Base, FeatureMap, OnMissing
 from lrqr.errors import LrqrError
 
 if TYPE_CHECKING:
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
 Fraction = Annotated[float, Field(gt=0.0, lt=1.0)]
 Count = Annotated[int, Field(ge=1)]
-Base = Literal["ridge", "hist-gradient-boosting", "logistic"]
 METRICS = ("coverage", "size", "infinite", "empty")
 
 
@@ -80,7 +80,7 @@ class Table(_Strict):
     categorical: list[str] = []
     classify: bool = False
     log: list[str] = []
-    on_missing: Literal["error", "drop", "impute"] = "error"
+    on_missing: OnMissing = "error"
     shift: Shift | None = None
     base: Base | None = None
     train_share: Fraction = 0.5
@@ -150,7 +150,7 @@ class Method(_Strict):
 
     name: str
     label: str = ""
-    features: Literal["auto", "given", "learned", "constant"] = "given"
+    features: FeatureMap = "given"
     ratio: Literal["estimated", "true", "best"] = "estimated"
     parameters: dict[str, Any] = {}
     grid: dict[str, list[Any]] = {}
@@ -234,7 +234,7 @@ class Experiment(_Strict):
     paper: str = ""
     splits: Count = 20
     coverage: Fraction = 0.9
-    seed: int = 0
+    seed: Annotated[int, Field(ge=0)] = 0
     score: str = "absolute"
     base: Base | None = None
     reference: str = "lrqr"

@@ -13,8 +13,8 @@ from lrqr.errors import DataError
 
 if TYPE_CHECKING:
     from lrqr.arrays import BoolArray, FloatArray
+    from lrqr.choices import FeatureMap
     from lrqr.conformal.infinity import Infinite
-    from lrqr.conformal.maps import FeatureMap
 
 _SHOWN = 5
 
@@ -25,7 +25,7 @@ class ConformalClassifier(ClassifierMixin, ConformalModel):
     Parameters
     ----------
     estimator : classifier
-        Has ``predict_proba`` and ``classes_``. May be a pipeline.
+        Has ``predict_proba``, and ``classes_`` unless its classes are 0 to K-1. May be a pipeline.
     coverage : float, default=0.9
         The promised share of target rows whose class is in the set, 1-α.
     conformity_score : str, default="lac"
@@ -33,7 +33,8 @@ class ConformalClassifier(ClassifierMixin, ConformalModel):
     method : str or estimator, default="lrqr"
         How scores become thresholds: a name or an estimator of ``lrqr.methods``.
     prefit : bool, default=False
-        True: ``estimator`` is fitted already, on other rows than those passed to `fit`.
+        True: ``estimator`` is fitted already, on other rows than those passed to `fit`. It need not be
+        scikit-learn's: any object with ``predict_proba`` will do.
     calibration_share : float, default=0.5
         Otherwise, the share of the rows of `fit` held out for calibration.
     feature_map : {"auto", "given", "learned", "constant"}, default="auto"
@@ -133,8 +134,11 @@ class ConformalClassifier(ClassifierMixin, ConformalModel):
     def _width(self) -> int:
         return len(self.classes_)
 
-    def _after_model(self) -> None:
-        self.classes_ = np.asarray(self.estimator_.classes_)
+    def _after_model(self, X: Any) -> None:
+        if hasattr(self.estimator_, "classes_"):
+            self.classes_ = np.asarray(self.estimator_.classes_)
+        else:
+            self.classes_ = np.arange(self._answer(X).shape[1])
 
     def _check_outcome(self, y: Any) -> None:
         import pandas as pd

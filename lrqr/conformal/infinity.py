@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lrqr.choices import INFINITE, Infinite
 from lrqr.errors import DataError, UsageError
 from lrqr.registry import suggest
 
 if TYPE_CHECKING:
     from lrqr.arrays import FloatArray
 
-Infinite = Literal["allow", "clip", "error"]
-INFINITE = ("allow", "clip", "error")
+__all__ = ["Infinite", "cap_infinite"]
 
 
 def cap_infinite(thresholds: FloatArray, infinite: Infinite, largest: float) -> FloatArray:

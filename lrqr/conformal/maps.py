@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 from lrqr import registry
+from lrqr.choices import FEATURE_MAPS
 from lrqr.errors import UsageError
 
-FeatureMap = Literal["auto", "given", "learned", "constant"]
-FEATURE_MAPS = ("auto", "given", "learned", "constant")
 ENOUGH = (100, 50)
 """Source and target rows from which on ``"auto"`` learns."""
 

@@ -11,8 +11,8 @@ from lrqr.conformal.wrapper import ConformalModel
 
 if TYPE_CHECKING:
     from lrqr.arrays import FloatArray
+    from lrqr.choices import FeatureMap
     from lrqr.conformal.infinity import Infinite
-    from lrqr.conformal.maps import FeatureMap
 
 
 class ConformalRegressor(RegressorMixin, ConformalModel):
@@ -30,7 +30,8 @@ class ConformalRegressor(RegressorMixin, ConformalModel):
     method : str or estimator, default="lrqr"
         How scores become thresholds: a name or an estimator of ``lrqr.methods``.
     prefit : bool, default=False
-        True: ``estimator`` is fitted already, on other rows than those passed to `fit`.
+        True: ``estimator`` is fitted already, on other rows than those passed to `fit`. It need not be
+        scikit-learn's: any object with ``predict`` will do.
     calibration_share : float, default=0.5
         Otherwise, the share of the rows of `fit` held out for calibration.
     feature_map : {"auto", "given", "learned", "constant"}, default="auto"

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from lrqr.arrays import FloatArray
-    from lrqr.conformal.maps import FeatureMap
+    from lrqr.choices import FeatureMap
     from lrqr.ratio import LikelihoodRatio
 
 _ROUNDING = 2.0 * np.finfo(np.float64).eps

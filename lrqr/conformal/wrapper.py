@@ -11,9 +11,8 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import check_is_fitted
 
 from lrqr import registry
-from lrqr.arrays import as_matrix
-from lrqr.conformal.overlap import overlap_warning
-from lrqr.conformal.maps import FeatureMap
+from lrqr.arrays import as_matrix, check_seed
+from lrqr.conformal.promise import few_rows_warning, overlap_warning
 from lrqr.conformal.threshold import ThresholdModel
 from lrqr.errors import DataError, LrqrWarning, UsageError
 from lrqr.estimator import check_coverage
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from lrqr.arrays import FloatArray
+    from lrqr.choices import FeatureMap
     from lrqr.conformal.infinity import Infinite
 
 
@@ -59,17 +59,23 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
         Warns
         -----
         LrqrWarning
-            If more than α of the rows of ``X_target`` lie where the source cannot support a finite threshold.
+            If there are too few calibration rows for the coverage, or more than α of the rows of ``X_target``
+            lie where the source cannot support a finite threshold.
         """
         # before anything is fitted, and with the user's number: methods are fitted at other levels too
         check_coverage(
             self.coverage if isinstance(self.method, str) else getattr(self.method, "coverage", self.coverage)
         )
+        check_seed(self.random_state)
         module = self._score_module()
         if not hasattr(self.estimator, self._output()):
             raise UsageError(
                 f"{type(self).__name__} with score {self.conformity_score!r} needs an estimator with "
                 f"{self._output()}(); {type(self.estimator).__name__} has none"
+            )
+        if not self.prefit and not hasattr(self.estimator, "fit"):
+            raise UsageError(
+                f"{type(self.estimator).__name__} has no fit(): if it is fitted already, pass prefit=True"
             )
         y = np.asarray(y)
         if y.ndim != 1 or len(y) != _rows(X):
@@ -77,7 +83,8 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
         self._check_outcome(y)
         weights = None if ratio is None else np.asarray(ratio, dtype=np.float64)
         if self.prefit:
-            check_is_fitted(self.estimator)
+            if isinstance(self.estimator, BaseEstimator):  # others need not have scikit-learn's marks
+                check_is_fitted(self.estimator)
             self.estimator_ = self.estimator
         else:
             train, calibrate = self._split(y)
@@ -88,7 +95,7 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
         self._encoder = _encoder(X, X_target)
         named = getattr(self.estimator_, "feature_names_in_", X.columns) if self._encoder is not None else []
         self._columns = list(named)
-        self._after_model()
+        self._after_model(X)
         features = self._features(X, "X")
         prediction = self._prediction(X)
         scores = module.score(prediction, self._outcome(y))
@@ -108,9 +115,11 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
             prediction=prediction,
             prediction_target=None if X_target is None else self._prediction(X_target),
         )
-        message = None if target is None else overlap_warning(self.threshold_model_, target)
-        if message is not None:
-            warnings.warn(message, LrqrWarning, stacklevel=2)
+        few = few_rows_warning(self.threshold_model_)
+        apart = None if target is None else overlap_warning(self.threshold_model_, target)
+        for message in (few, apart):
+            if message is not None:
+                warnings.warn(message, LrqrWarning, stacklevel=2)
         return self
 
     def predict(self, X: Any) -> Any:
@@ -164,13 +173,18 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
         """Return the model's output of shape (n, k), also for no rows at all."""
         if _rows(X) == 0:
             return np.empty((0, self._width()))
-        output = np.asarray(getattr(self.estimator_, self._output())(self._ordered(X)), dtype=np.float64)
-        matrix: FloatArray = output[:, None] if output.ndim == 1 else output
+        matrix = self._answer(X)
         if matrix.shape[1] != self._width():
             raise DataError(
                 f"score {self.conformity_score!r} needs {self._width()} column(s) from {self._output()}(), "
                 f"got {matrix.shape[1]}"
             )
+        return matrix
+
+    def _answer(self, X: Any) -> FloatArray:
+        """Return what the model says of rows, one or more, as it says it: shape (n, k)."""
+        output = np.asarray(getattr(self.estimator_, self._output())(self._ordered(X)), dtype=np.float64)
+        matrix: FloatArray = output[:, None] if output.ndim == 1 else output
         return matrix
 
     def _ordered(self, X: Any) -> Any:
@@ -188,7 +202,7 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
     def _width(self) -> int:
         raise NotImplementedError
 
-    def _after_model(self) -> None:
+    def _after_model(self, X: Any) -> None:
         """Learn from the fitted model what calibration needs."""
 
     def _check_outcome(self, y: Any) -> None:

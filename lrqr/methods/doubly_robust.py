@@ -48,7 +48,7 @@ class DoublyRobust(RatioEstimator):
     Attributes
     ----------
     threshold_ : float
-        In score units; +inf when G never reaches 1-α.
+        In score units, finite: at the largest score G is 1.
     max_score_ : float
         Largest calibration score.
     """
@@ -80,7 +80,7 @@ class DoublyRobust(RatioEstimator):
         if self.grid < 2:
             raise UsageError(f"grid must be at least 2, got {self.grid!r}")
         weights = self._resolve(ratio, features, X_target, X_source).calibration
-        warn_few(weights, level)
+        warn_few(weights, level, finite=True)
         if not weights.any():
             raise DataError("all likelihood ratios of the calibration rows are 0; the target is out of reach")
         order = canonical_order(features, scores)

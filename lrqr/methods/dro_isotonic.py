@@ -80,7 +80,7 @@ class IsotonicRobust(RatioEstimator):
         self.threshold_ = isotonic_quantile(
             scores, ratios.calibration, 1.0 - level, self.radius_, self.divergence
         )
-        warn_few(np.ones(len(scores)), level)
+        warn_few(np.ones(len(scores)), level, finite=True)
         return self
 
     def predict(self, X: Any, *, ratio: Any = None) -> FloatArray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lrqr.scoring import as_probability, as_thresholds, as_uniform, mass_before, of_class
+from lrqr.scoring import as_probability, as_uniform, mass_before, of_class, up_to
 
 if TYPE_CHECKING:
     from lrqr.arrays import BoolArray, FloatArray, IntArray
@@ -41,8 +41,7 @@ def score(prediction: FloatArray, outcome: IntArray, *, uniform: FloatArray | No
 
 def region(prediction: FloatArray, threshold: FloatArray, *, uniform: FloatArray | None = None) -> BoolArray:
     """Classes whose score is at most the threshold, shape (n, K)."""
-    scores = _all_classes(prediction, uniform)
-    return scores <= as_thresholds(threshold, scores.shape[0])[:, None]
+    return up_to(_all_classes(prediction, uniform), threshold)
 
 
 def _all_classes(prediction: FloatArray, uniform: FloatArray | None) -> FloatArray:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lrqr.scoring import as_probability, as_thresholds, of_class
+from lrqr.scoring import as_probability, of_class, up_to
 
 if TYPE_CHECKING:
     from lrqr.arrays import BoolArray, FloatArray, IntArray
@@ -35,8 +35,7 @@ def score(prediction: FloatArray, outcome: IntArray, *, uniform: FloatArray | No
 
 def region(prediction: FloatArray, threshold: FloatArray, *, uniform: FloatArray | None = None) -> BoolArray:  # noqa: ARG001 - this score is not randomized
     """Classes with ``1 - p <= threshold``, shape (n, K)."""
-    scores = _all_classes(prediction)
-    return scores <= as_thresholds(threshold, scores.shape[0])[:, None]
+    return up_to(_all_classes(prediction), threshold)
 
 
 def _all_classes(prediction: FloatArray) -> FloatArray:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lrqr.scoring import as_probability, as_thresholds, as_uniform, mass_before, of_class
+from lrqr.scoring import as_probability, as_uniform, mass_before, of_class, up_to
 
 if TYPE_CHECKING:
     from lrqr.arrays import BoolArray, FloatArray, IntArray
@@ -46,8 +46,7 @@ def score(prediction: FloatArray, outcome: IntArray, *, uniform: FloatArray | No
 
 def region(prediction: FloatArray, threshold: FloatArray, *, uniform: FloatArray | None = None) -> BoolArray:
     """Classes whose score is at most the threshold, shape (n, K)."""
-    scores = _all_classes(prediction, uniform)
-    return scores <= as_thresholds(threshold, scores.shape[0])[:, None]
+    return up_to(_all_classes(prediction, uniform), threshold)
 
 
 def _all_classes(prediction: FloatArray, uniform: FloatArray | None) -> FloatArray:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lrqr import registry
+from lrqr.arrays import check_seed
 from lrqr.base import training_rows
 from lrqr.config import Method, Ratio
 from lrqr.datasets import Rows, ShiftData
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from lrqr.conformal.maps import FeatureMap
+    from lrqr.choices import FeatureMap
     from lrqr.tables import Sample
     from lrqr.workflows.inputs import Source
 
@@ -114,6 +115,7 @@ def compare(
         raise UsageError(f"compare has no keyword {unknown[0]!r}{near}")
     if roles is not None and columns:
         raise UsageError(f"roles= and {next(iter(columns))}= were both given; put all into one")
+    check_seed(seed)
     given = roles if roles is not None else Roles(**columns)
     choices = Choices(given, coverage, score, base, on_missing, seed)
     return run(

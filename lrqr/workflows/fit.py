@@ -11,14 +11,13 @@ import numpy as np
 from lrqr import artifact, metrics, registry, tables
 from lrqr.base import BaseLearner, training_rows
 from lrqr.conformal import ThresholdModel
-from lrqr.conformal.maps import FeatureMap
+from lrqr.conformal.promise import few_rows_warning
 from lrqr.conformal.threshold import make_estimator
 from lrqr.diagnostics import diagnose, schema_differences, weight_warning
 from lrqr.errors import CheckFailed, DataError, LrqrWarning, NotConverged, UsageError
 from lrqr.estimator import check_coverage
 from lrqr.features import TableEncoder
 from lrqr.model import PRECOMPUTED, CalibratedModel
-from lrqr.quantiles import rows_needed
 from lrqr.ratio import LikelihoodRatio
 from lrqr.workflows import inputs, summary
 from lrqr.workflows.inputs import Choices
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from lrqr.arrays import FloatArray, IntArray
+    from lrqr.choices import FeatureMap
     from lrqr.roles import Roles
     from lrqr.tables import Sample
 
@@ -148,7 +148,6 @@ def calibrate(data: Samples, options: FitOptions, step: Callable[[str], None]) -
     diagnosis = diagnose(
         X, X_target, names=encoder.names_, coverage=options.coverage, random_state=options.seed, ratio=ratio
     )
-    _warn_about_rows(len(scores), sample.weight, options)
 
     step(f"fitting {options.method} on {len(scores)} rows")
     if X_source is not None:  # methods that weigh rows learn the ratio from all source rows
@@ -158,6 +157,7 @@ def calibrate(data: Samples, options: FitOptions, step: Callable[[str], None]) -
         X, scores, X_target, X_source, ratio, sample.weight, prediction, prediction_target, classify
     )
     threshold = _fit_threshold(options.method, options, rows_of)
+    _warn_about_rows(threshold, sample.weight)
     step("fitting the methods to compare with")
     companions = _fit_companions(options, rows_of)
     known = sample.weight if threshold.known_ratio_ else None
@@ -316,16 +316,11 @@ def _warn_about_order(prediction: FloatArray, score: str) -> None:
         _warn(f"lower above upper in {100 * crossed:.0f} % of rows: are the two columns swapped?")
 
 
-def _warn_about_rows(n: int, known: FloatArray | None, options: FitOptions) -> None:
-    needed = rows_needed(options.coverage)
-    if n < needed and options.method != "split":  # which says so itself
-        _warn(
-            f"{n} calibration rows cannot support a coverage of {options.coverage:g}, which needs "
-            f"n >= {needed}: add rows or lower the coverage"
-        )
-    message = None if known is None else weight_warning(known, options.coverage)
-    if message:
-        _warn(message)
+def _warn_about_rows(threshold: ThresholdModel, known: FloatArray | None) -> None:
+    weights = None if known is None else weight_warning(known, threshold.coverage_)
+    for message in (few_rows_warning(threshold), weights):
+        if message:
+            _warn(message)
 
 
 def _warn(message: str) -> None:

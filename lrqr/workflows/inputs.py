@@ -64,7 +64,7 @@ def resolve(choices: Choices, source: Source, *others: Source) -> tuple[Roles, s
         raise UsageError("pass the paths of files, or data frames, not some of each")
     else:
         names = [columns.frame_columns(frame) for frame in given]
-        roles = parts.resolve(choices.roles, *names, where="source")
+        roles = parts.resolve(choices.roles, *names, where=("source", "target", "test"))
         parts.refuse_disjoint(roles, *names)
     score = choices.score or _default_score(choices, roles, source)
     check(choices, roles, score)
@@ -140,4 +140,12 @@ def _labels(source: Source, roles: Roles) -> tuple[str, ...]:
         raise UsageError("--base needs --outcome: which column is to be predicted?")
     as_labels = Roles(group=roles.outcome, features=())
     group = read(source, as_labels, Choices(as_labels, on_missing="drop"), need=("group",)).group
-    return tuple(sorted(set(group.tolist()) - {None})) if group is not None else ()
+    labels = [] if group is None else [label for label in group.tolist() if label is not None]
+    classes = tuple(sorted(set(labels)))
+    if len(classes) > max(2, len(labels) // 2):  # a class needs a row to learn from and one to calibrate on
+        raise UsageError(
+            f"--base is to tell classes apart, but the outcome {roles.outcome!r} takes {len(classes)} "
+            f"different values in {len(labels)} rows; for numbers use --base ridge, or "
+            "hist-gradient-boosting with --score absolute"
+        )
+    return classes

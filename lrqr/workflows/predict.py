@@ -54,7 +54,7 @@ def predict(
         ``rows``, and how many of them have an ``infinite`` threshold, an ``empty`` answer, or lie ``outside``
         the source's support.
     """
-    if output.resolve() == source.resolve():
+    if output.exists() and output.samefile(source):
         raise UsageError(f"{output} is the input itself: give the predictions another name")
     check_writable(output, force=force)
     fitted = models.load(model)

@@ -1,4 +1,4 @@
-"""Whether the target lies where the source says something: what a user without `lrqr fit` must be told."""
+"""Whether the data can support the promise: what a user must be told of a fit, also without `lrqr fit`."""
 
 from __future__ import annotations
 
@@ -13,6 +13,18 @@ if TYPE_CHECKING:
     from lrqr.conformal.threshold import ThresholdModel
 
 _MOST = 0.5  # as in lrqr.diagnostics: from here on there is no overlap to speak of, below it is little
+
+
+def few_rows_warning(model: ThresholdModel) -> str | None:
+    """Return what to say if the calibration rows are too few for the level; None where the method says so."""
+    needed = rows_needed(model.coverage_)
+    says_so = model.method_ != "lrqr" and model.learned_ is None  # learned features: fitted at another level
+    if says_so or model.n_source_ >= needed:
+        return None
+    return (
+        f"{model.n_source_} calibration rows cannot support a coverage of {model.coverage_:g}, which needs "
+        f"n >= {needed}: add rows or lower the coverage"
+    )
 
 
 def overlap_warning(model: ThresholdModel, X_target: FloatArray) -> str | None:
@@ -48,7 +60,7 @@ def _unanswered(model: ThresholdModel, X_target: FloatArray) -> float:
     if model.learned_ is not None or model.unanswered_ > 0.0:
         return model.unanswered_
     weighs = model.estimator_.USES_RATIO and not model.known_ratio_
-    # with fewer rows every threshold is infinite, wherever the target lies; the methods say that themselves
+    # with fewer rows every threshold is infinite, wherever the target lies; that is said elsewhere
     if not weighs or not len(X_target) or model.n_source_ < rows_needed(model.coverage_):
         return 0.0
     return float(np.isposinf(model.predict(X_target)).mean())
