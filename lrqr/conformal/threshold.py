@@ -169,9 +169,8 @@ class ThresholdModel(BaseEstimator):
     ) -> float:
         """Calibrate on few features; return the share of target rows without a finite threshold."""
         both = all(part is not None for part in predictions)
-        self.learned_ = learned = LearnedFeatures(
-            predict_score=self.feature_map_ == "learned", random_state=self.random_state
-        )
+        predict = self.feature_map_ == "learned"
+        self.learned_ = learned = LearnedFeatures(predict_score=predict, random_state=self.random_state)
         features, of_target = learned.fit_transform(
             X,
             y,
