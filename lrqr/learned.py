@@ -23,7 +23,7 @@ REPEATS = 2
 # More given features than that are replaced by their principal components before trees are grown on them.
 WIDE = 128
 COMPONENTS = 30
-# Level of the predicted quantile: that of the shape at 90 % coverage, where quantiles are still easy to learn.
+# Level of the predicted quantile: that of the shape at 90 % coverage, and still easy to learn.
 _LEVEL = 0.8
 # Below so many rows a second thread costs trees more than it brings, and very much more on a busy machine.
 _MANY = 20_000

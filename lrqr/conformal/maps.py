@@ -35,7 +35,7 @@ def resolve(feature_map: str, estimator: Any, *, classify: bool, n_source: int, 
         return best if enough and _prefers_few(estimator) else "given"
     if feature_map != "given" and estimator.USES_RATIO:
         raise UsageError(
-            f"method {type(estimator).__name__} weighs rows by a likelihood ratio of the given features; "
+            f"{type(estimator).__name__} weighs rows by a likelihood ratio of the given features; "
             f"{feature_map} features are for the methods that use none (lrqr, split, conditional)"
         )
     return feature_map
