@@ -216,7 +216,7 @@ class Descent:
         return near + self.aside.loss - float(self.aside.mean @ v), complementarity, stationarity
 
     def _ahead(self, point: Point, reach: float, sharp: float) -> Point | None:
-        """Minimize with the rows set aside whose residuals are beyond ``reach``; None if they are few or all.
+        """Minimize over the rows with residuals within ``reach``; None if there is none, or most are.
 
         The point that comes back is lower than ``point``, or ``point`` itself; its residuals are exact.
         """
