@@ -15,6 +15,8 @@ from scipy import linalg
 from lrqr.errors import DataError, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from lrqr.arrays import FloatArray
 
 # Relative eigenvalue below which a direction of Σ (scaled to unit diagonal) counts as absent.
@@ -101,6 +103,22 @@ class Problem:
         quadratic = float(gamma @ self.second_moment @ gamma)
         linear = float(self.target_mean @ gamma)
         return self.loss(gamma) + self.regularization * (beta * beta * quadratic - 2.0 * beta * linear)
+
+    def losses(self, gammas: FloatArray) -> FloatArray:
+        """Ê1[ℓ(γ·φ, S)] of several γ (m, p), shape (m,); one product with the features for all."""
+        residuals = self.scores - gammas @ self.features.T
+        return np.asarray(
+            np.maximum(self.coverage * residuals, (self.coverage - 1.0) * residuals).mean(axis=1)
+        )
+
+    def objectives(
+        self, gammas: FloatArray, betas: Sequence[float], regularizations: Sequence[float]
+    ) -> FloatArray:
+        """F(γ, β) of several γ (m, p), each with its own β and λ, shape (m,), eq. (2)."""
+        quadratic = ((gammas @ self.second_moment) * gammas).sum(axis=1)
+        beta = np.asarray(betas)
+        penalty = beta * beta * quadratic - 2.0 * beta * (gammas @ self.target_mean)
+        return np.asarray(self.losses(gammas) + np.asarray(regularizations) * penalty)
 
     def multipliers(self, gamma: FloatArray) -> FloatArray:
         """Subgradient of the pinball loss in each residual, shape (n,); the mid-value at ties."""

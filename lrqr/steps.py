@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.linalg import lapack
+from scipy.linalg import blas, lapack
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,11 +22,12 @@ def regularized_solve(rows: FloatArray, smoothing: float, damping: float, right:
     if count == 0:
         return right / damping
     wide = count < k
-    gram = rows @ rows.T if wide else rows.T @ rows
+    reduced = rows @ right if wide else right * smoothing
     for _ in range(8):
-        system = gram.copy()
-        system.flat[:: len(system) + 1] += smoothing * damping
-        _, solved, failed = lapack.dposv(system, rows @ right if wide else right * smoothing)
+        # Lower triangles in LAPACK's own order: half the products, no copies, and the faster factorization.
+        system = blas.dsyrk(1.0, rows.T, trans=int(wide), lower=1)
+        system.T.flat[:: len(system) + 1] += smoothing * damping
+        _, solved, failed = lapack.dposv(system, reduced, lower=1, overwrite_a=1)
         if not failed:
             break
         damping *= 100.0

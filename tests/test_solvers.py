@@ -233,6 +233,28 @@ def test_scores_that_are_all_zero_need_no_threshold() -> None:
     np.testing.assert_array_equal(solution.coef, 0.0)
 
 
+def test_a_huge_lambda_certifies_no_gap_that_matters_to_the_loss() -> None:
+    problem = make_problem(0, 1000, 100, regularization=1e16, ridge=0.1)
+    strengths = [1e6, 1e13, 1e16]
+    for point in [solvers.solve(problem), *solvers.path(problem, strengths)]:
+        assert not point.converged or point.gap <= 1e-6 * problem.loss(point.coef)
+    # the solver's own test is relative to F
+    own = registry.load("solvers", "newton").solve(problem)
+    assert own.converged
+    assert own.gap > 1e-6 * problem.loss(own.coef)
+    assert not solvers.solve(problem).converged
+
+
+def test_a_loss_of_zero_is_certified_up_to_rounding() -> None:
+    """More features than rows and hardly a regularizer: every score is met."""
+    problem = make_problem(0, 17, 19, regularization=1e-7, ridge=1e-4)
+    points = [solvers.solve(problem), *solvers.path(problem, [1e-9, 1e-5, 0.0])]
+    assert all(point.converged for point in points)
+    assert max(point.gap for point in points) <= 1e-12 * problem.scores.max()
+    # the solver's own test is relative to the loss
+    assert not registry.load("solvers", "newton").solve(problem).converged
+
+
 def test_unknown_solvers_and_tolerances_are_refused() -> None:
     problem = make_problem(0, 30, 2, regularization=0.1, ridge=0.1)
     with pytest.raises(UsageError, match="did you mean 'newton'"):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from lrqr import registry
 from lrqr.errors import UsageError
@@ -12,6 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 __all__ = ["Solution", "path", "solve"]
+
+# A gap below this share of the largest score is rounding.
+_ROUNDING = 1e-12
 
 
 def solve(problem: Problem, *, solver: str = "newton", tol: float = 1e-6) -> Solution:
@@ -27,9 +33,10 @@ def solve(problem: Problem, *, solver: str = "newton", tol: float = 1e-6) -> Sol
     """
     module = _module(solver, tol)
     if problem.regularization == 0.0 and solver == "newton":
-        return _interior(problem, tol)
-    solution: Solution = module.solve(problem, tol=tol)
-    return _rescue(problem, solution, solver, tol)
+        found = _interior(problem, tol)
+    else:
+        found = _rescue(problem, module.solve(problem, tol=tol), solver, tol)
+    return _judged(problem, [found], tol)[0]
 
 
 def path(
@@ -48,7 +55,8 @@ def path(
     """
     module = _module(solver, tol)
     if not hasattr(module, "path"):
-        return [module.solve(problem.with_regularization(value), tol=tol) for value in regularizations]
+        found = [module.solve(problem.with_regularization(value), tol=tol) for value in regularizations]
+        return _judged(problem, found, tol)
     positive = sorted({float(value) for value in regularizations if value != 0.0})
     solutions = dict(zip(positive, module.path(problem, positive, tol=tol), strict=True)) if positive else {}
     solutions = {
@@ -57,7 +65,7 @@ def path(
     }
     if len(positive) < len(set(regularizations)):
         solutions[0.0] = _interior(problem.with_regularization(0.0), tol)
-    return [solutions[float(value)] for value in regularizations]
+    return _judged(problem, [solutions[float(value)] for value in regularizations], tol)
 
 
 def _module(solver: str, tol: float) -> Any:
@@ -77,3 +85,19 @@ def _rescue(problem: Problem, solution: Solution, solver: str, tol: float) -> So
         return solution
     other = _interior(problem, tol)
     return min(solution, other, key=lambda one: (not one.converged, one.objective))
+
+
+def _judged(problem: Problem, solutions: list[Solution], tol: float) -> list[Solution]:
+    """Hold every gap against the pinball loss, which does not depend on λ.
+
+    The solvers' own tests are relative to F too: a huge λ lets a gap pass that matters to the loss, and
+    where the loss is 0 rounding alone fails them.
+    """
+    if not solutions:
+        return []
+    rounding = _ROUNDING * float(np.abs(problem.scores).max())
+    losses = problem.losses(np.array([solution.coef for solution in solutions]))
+    return [
+        replace(one, converged=one.gap <= rounding or (one.converged and one.gap <= tol * float(loss)))
+        for one, loss in zip(solutions, losses, strict=True)
+    ]

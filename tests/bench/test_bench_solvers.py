@@ -98,18 +98,17 @@ def test_one_fit_costs_a_tenth_of_one_convex_solve(record_property: Any) -> None
         assert fit <= 0.1 * rival
 
 
-@pytest.mark.parametrize("ridge", [10.0, 1.0])
+@pytest.mark.parametrize("ridge", [10.0, 1.0, 0.1, 0.01])
 def test_a_path_costs_little_more_than_its_linear_algebra(ridge: float, record_property: Any) -> None:
     n, d = 2000, 200
     task = problem(n, d, ridge=ridge, regularization=1.0)
     grid = list(np.linspace(0.1, 1.0, 10) * strongest(n))
-    path = seconds(lambda: solvers.path(task, grid))
+    path = seconds(lambda: solvers.path(task, grid), repeats=7)
     algebra = seconds(lambda: np.linalg.eigh(task.features.T @ task.features), repeats=10)
     record_property(f"path / (Gram + eigendecomposition), ridge {ridge}", path / algebra)
     show(f"ridge {ridge}: path {1e3 * path:.1f} ms, {path / algebra:.1f} x Gram + eigendecomposition")
     assert all(solution.converged for solution in solvers.path(task, grid))
-    # the goal is 15; ridge 1 lies at 14 to 15, so the check leaves room for the machine's other work
-    assert path <= 20.0 * algebra
+    assert path <= 15.0 * algebra
 
 
 def test_quantile_regression_beats_highs(record_property: Any) -> None:
