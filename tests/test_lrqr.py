@@ -180,6 +180,7 @@ def test_no_convergence_is_a_warning_with_a_remedy(data: Any, monkeypatch: pytes
         ({"coverage": 90}, "did you mean 0.9"),
         ({"regularization": "atuo"}, "regularization"),
         ({"ridge": -1.0}, "ridge"),
+        ({"regularization": 1e300}, "regularization must be a finite number <= 1e"),
         ({"score_scale": 0.0}, "score_scale"),
         ({"solver": "newtn", "regularization": 0.1, "ridge": 1.0}, "did you mean 'newton'"),
     ],

@@ -30,6 +30,8 @@ _MET = 1e-7
 _ROUNDING = 1e-12
 # λ below this, in units of the scaled scores, is 0 in float64.
 _NO_REGULARIZATION = 1e-18
+# Products of larger parameters overflow.
+_LARGEST = 1e100
 
 _REASON = "LRQR estimates no likelihood ratio"
 
@@ -215,10 +217,10 @@ class LRQR(ThresholdEstimator):
                 number = float(value)
             except TypeError:
                 raise UsageError(f'{name} must be a number or "auto", got {value!r}') from None
-            if not np.isfinite(number) or (number < floor if floor is not None else number <= 0.0):
-                raise UsageError(
-                    f"{name} must be a finite number {'> 0' if floor is None else '>= 0'}, got {value}"
-                )
+            low = number < floor if floor is not None else number <= 0.0
+            if not np.isfinite(number) or low or number > _LARGEST:
+                bound = f"<= {_LARGEST:g}" if number > _LARGEST else "> 0" if floor is None else ">= 0"
+                raise UsageError(f"{name} must be a finite number {bound}, got {value}")
 
     def _other(self, X: Any, name: str) -> FloatArray:
         """Rows of another sample; a data frame's columns are matched by name, never by position."""
