@@ -30,7 +30,7 @@ def fit_summary(model: CalibratedModel, output: Path) -> str:
         f"shift: {shift['verdict']} ({apart}, {outside})",
         f"  {shift['promise']}",
     ]
-    if "gap" in fit:
+    if "gap" in fit and fit["feature_map"] != "constant":  # there, nothing is pulled towards anything
         chosen = f"ridge {fit['ridge']:.4g}, regularization {fit['regularization']:.4g}"
         state = "converged" if fit["converged"] else "NOT CONVERGED"
         lines.append(f"chosen: {chosen}; duality gap {fit['gap']:.1e}, {state}")

@@ -332,7 +332,10 @@ def test_classification(tmp_path: Path, score: str) -> None:
     )
     model = tmp_path / "model"
     options = ("--outcome", "y", "--probability", "p_*", "--score", score)
-    assert lrqr("fit", paths["source"], paths["target"], *options, "-o", model).code == 0
+    ran = lrqr("fit", paths["source"], paths["target"], *options, "-o", model)
+    assert ran.code == 0
+    assert "a constant shape, lifted by a ratio learned from 2 features" in ran.err
+    assert "ridge" not in ran.err
     assert lrqr("predict", model, paths["test"], "-o", tmp_path / "p.csv").code == 0
     out, test = pd.read_csv(tmp_path / "p.csv"), pd.read_csv(paths["test"])
     members = ["in_red", "in_green", "in_blue"]
