@@ -419,3 +419,11 @@ def test_too_few_rows_for_the_coverage_are_told(method: str) -> None:
     with pytest.warns(LrqrWarning, match=r"n >= (9|19)\b") as caught:
         model.fit(X[:8], Y[:8], X_target=X_NEW)
     assert sum("n >= " in str(warning.message) for warning in caught) == 1
+
+
+def test_a_level_that_nobody_promised_warns_of_nothing() -> None:
+    """Twelve rows do for 90 %, not for 95 %, which `evaluate` asks for as a further level."""
+    model = ThresholdModel("split").fit(X[:12], np.abs(Y[:12]), levels=(0.95,))
+    assert np.isposinf(model.at(0.95).predict(X_NEW)).all()
+    with pytest.warns(LrqrWarning, match="needs n >= 19"):
+        ThresholdModel("split", coverage=0.95).fit(X[:12], np.abs(Y[:12]))

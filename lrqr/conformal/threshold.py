@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -304,10 +305,12 @@ class ThresholdModel(BaseEstimator):
             for name in ("regularization", "ridge")
             if name in estimator.get_params() and hasattr(self.estimator_, f"{name}_")
         }
-        self.levels_ = {
-            float(level): calibrate(clone(estimator).set_params(coverage=level, **tuned), float(level))
-            for level in levels
-        }
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of levels that nobody promised
+            self.levels_ = {
+                float(level): calibrate(clone(estimator).set_params(coverage=level, **tuned), float(level))
+                for level in levels
+            }
 
     def _shape_features(self, features: FloatArray) -> FloatArray:
         """Return what the method sees: learned features as they are, or one that never varies."""
