@@ -132,7 +132,7 @@ def _note_infinite(axis: Axes, table: pd.DataFrame) -> None:
         if share > 0.0005:
             top = table["size"].iloc[place] + float(np.nan_to_num(table["size_sd"].iloc[place]))
             axis.annotate(
-                f"∞ {share:.0%}",
+                f"∞ {share:.0%}" if share >= 0.005 else "∞ <1%",
                 (place, top),
                 xytext=(0, 3),
                 textcoords="offset points",
