@@ -216,14 +216,15 @@ class Descent:
         return near + self.aside.loss - float(self.aside.mean @ v), complementarity, stationarity
 
     def _ahead(self, point: Point, reach: float, sharp: float) -> Point | None:
-        """Minimize over the rows with residuals within ``reach``; None if there is none, or most are.
+        """Minimize over the rows with residuals within ``reach``; None if there is none, or most, or β is 0.
 
         The point that comes back is lower than ``point``, or ``point`` itself; its residuals are exact.
         """
         w, n = self.whitened, self._count
         bounds = np.where(point.residuals > 0.0, self._high, self._low)
         rows = np.flatnonzero((np.abs(point.residuals) <= reach) | (point.dual != bounds))
-        if not 0 < len(rows) <= _MOST * n:
+        # where β is 0, the rows alone have no gradient that would lead back
+        if not 0 < len(rows) <= _MOST * n or float(w.pull @ point.v) <= 0.0:
             return None
         part = copy(self)
         part.whitened = Whitened(w.psi[rows], w.scores[rows], w.pull, w.back, w.coverage)

@@ -271,3 +271,17 @@ def test_interior_and_newton_agree_at_the_same_beta(problem: Problem, tol: float
     point = interior.Convex(problem.whiten(), problem.regularization, 1e-8)(solution.beta)
     value = problem.objective(problem.whiten().back @ point.v, solution.beta)
     assert -1e-9 <= solution.objective - value + 1e-8 * abs(value) <= solution.gap + 2e-8 * (1 + abs(value))
+
+
+def test_a_large_path_comes_back_from_a_start_with_no_pull() -> None:
+    """At λ = 1e-4 it starts where β is 0; the near rows alone know no way back, all rows do."""
+    rng = np.random.default_rng(36)
+    X, target = rng.normal(size=(1000, 100)), rng.normal(size=(1000, 100)) + 0.3 * rng.normal(size=100)
+    scores = np.abs(rng.normal(size=1000))
+    features = np.hstack([np.ones((1000, 1)), X])
+    second = features.T @ features / 1000 + 0.01 * np.diag([0.0] + [1.0] * 100)
+    mean = np.append(1.0, target.mean(axis=0))
+    problem = Problem(features, scores / np.quantile(scores, 0.05), second, mean, 0.05, 1.0)
+    found = registry.load("solvers", "newton").path(problem, [1.0, 0.01, 1e-4, 1e-5])
+    assert [solution.converged for solution in found] == [True] * 4
+    assert all(solution.beta > 0.0 for solution in found)
