@@ -18,7 +18,7 @@ BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.int64]
 
 _ROWS_SHOWN = 5
-_LARGEST_SEED = 2**32 - 1  # that scikit-learn takes
+LARGEST_SEED = 2**31 - 1  # scikit-learn takes twice as many; sums of seeds must fit too
 
 
 class NotNumeric(DataError, TypeError):  # noqa: N818 - it is a kind of DataError
@@ -75,15 +75,15 @@ def as_vector(
 
 
 def check_seed(seed: Any) -> None:
-    """Refuse what is no seed of random numbers: None, or an integer from 0 to 2³² - 1, is one.
+    """Refuse what is no seed of random numbers: None, or an integer from 0 to 2³¹ - 1, is one.
 
     Raises
     ------
     UsageError
     """
-    if seed is not None and not (isinstance(seed, Integral) and 0 <= int(seed) <= _LARGEST_SEED):
+    if seed is not None and not (isinstance(seed, Integral) and 0 <= int(seed) <= LARGEST_SEED):
         raise UsageError(
-            f"the seed (random_state, --seed) must be an integer from 0 to {_LARGEST_SEED}, got {seed!r}"
+            f"the seed (random_state, --seed) must be an integer from 0 to {LARGEST_SEED}, got {seed!r}"
         )
 
 

@@ -84,9 +84,6 @@ class Level(click.ParamType[float]):
         raise click.BadParameter(message, ctx, param)
 
 
-# ------------------------------------------------------------------------------------------ configuration
-
-
 def read_config(ctx: click.Context, param: click.Parameter, value: Path | None) -> Path | None:  # noqa: ARG001 - click's signature
     """Make the values of a TOML file the defaults of this command's options."""
     if value is None:
@@ -94,7 +91,7 @@ def read_config(ctx: click.Context, param: click.Parameter, value: Path | None) 
     try:
         with value.open("rb") as file:
             raw = tomllib.load(file)
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise click.UsageError(f"{value} is not valid TOML: {error}", ctx) from error
     ctx.default_map = {**(ctx.default_map or {}), **config_defaults(raw, value, ctx)}
     ctx.meta[CONFIG] = value
@@ -113,6 +110,8 @@ def config_defaults(raw: Mapping[str, Any], path: Path, ctx: click.Context) -> d
     every = {flag for command in commands.values() for flag in _by_flag(command)} | own.keys()
     name = ctx.info_name or ""
     table = raw.get(name, {})
+    if not isinstance(table, dict):
+        raise click.UsageError(f"{path}: {name!r} must be a table of options, [{name}], got {table!r}", ctx)
     top = {key: value for key, value in raw.items() if not (isinstance(value, dict) and key in commands)}
     problems = [
         f"unknown key {key!r}{registry.suggest(key, every)}"
@@ -159,9 +158,6 @@ def _by_flag(command: click.Command) -> dict[str, click.Option]:
     }
 
 
-# -------------------------------------------------------------------------------------------------- levels
-
-
 def resolve_level(ctx: click.Context, coverage: float | None, alpha: float | None) -> float:
     """Turn ``--coverage`` and ``--alpha`` into one coverage; a flag wins over the configuration file.
 
@@ -200,9 +196,6 @@ def split_names(values: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in names if name))
 
 
-# ------------------------------------------------------------------------------------------------- options
-
-
 def combine(*decorators: Callable[[Any], Any]) -> Callable[[Command], Command]:
     """Apply option decorators so that ``--help`` lists them in the given order."""
 
@@ -227,7 +220,11 @@ config = click.option(
     help="TOML file of defaults for the options below (a flag wins over it).",
 )
 seed = click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of everything random."
+    "--seed",
+    type=click.IntRange(0, 2**31 - 1),
+    default=0,
+    show_default=True,
+    help="Seed of everything random.",
 )
 force = click.option("--force", is_flag=True, help="Replace what is at the output already.")
 strict = click.option("--strict", is_flag=True, help="Exit 3 if there is no overlap, 4 if not converged.")
@@ -313,10 +310,11 @@ columns = combine(
 features = combine(
     click.option(
         "--features",
-        metavar="COLUMN|learned|given|constant",
+        metavar="COLUMN|MAP",
         multiple=True,
         help="Columns that the threshold may depend on (patterns and commas work), and/or the feature map: "
-        "'given' uses them as they are, 'learned' what is learned from them, 'constant' only their ratio.",
+        "'given' uses them as they are, 'learned' what is learned from them, 'constant' only their ratio.  "
+        "[default: 'learned' for intervals and 'constant' for sets; 'given' if rows are few or λ is chosen]",
     ),
     click.option("--exclude", metavar="COLUMN", multiple=True, help="Columns that are not features."),
     click.option(

@@ -99,7 +99,7 @@ def _evaluation(results: Results) -> str:
         ("shares", ", ".join(f"{name} {percent(size[name])}" for name in shares if size[name] is not None))
     )
     if results["interval_score"] is not None:
-        rows.append(("interval score", cell(results["interval_score"])))
+        rows.append(("interval score", f"{cell(results['interval_score'])}{finite}"))
     slab = results["worst_slab"]
     if slab:
         interval = f"{percent(slab['low'])} to {percent(slab['high'])}"

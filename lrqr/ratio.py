@@ -51,7 +51,9 @@ def canonical_order(*columns: FloatArray) -> IntArray:
 
     Folds are dealt out and models fitted in this order, so that shuffled rows give the same model.
     """
-    keys = [key for block in columns for key in np.atleast_2d(block.T)]
+    keys = [key for block in columns for key in np.atleast_2d(block.T) if key.size]
+    if not keys:  # rows without a column are all alike
+        return np.arange(len(columns[0]), dtype=np.int64)
     return np.lexsort(keys[::-1]).astype(np.int64)
 
 

@@ -37,17 +37,21 @@ def fit_summary(model: CalibratedModel, output: Path) -> str:
     thresholds = fit["thresholds"]
     if thresholds is not None:
         lines.append(f"thresholds on the target: {_thresholds(thresholds)}")
-    lines += [f"Wrote {output}", f"Next: lrqr predict {output} NEW_ROWS -o intervals.csv"]
+    answers = "sets" if model.classes else "intervals"
+    lines += [f"Wrote {output}", f"Next: lrqr predict {output} NEW_ROWS -o {answers}.csv"]
     lines.append(f"      lrqr evaluate {output} LABELED_TARGET_ROWS")
     return "\n".join(lines)
 
 
 def _features(fit: Mapping[str, Any]) -> str:
-    given = f"{fit['n_features']} features"
+    given = f"{fit['n_features']} feature{'s' if fit['n_features'] != 1 else ''}"
     if fit["feature_map"] == "learned":
         return f"2 features learned from {given}"
     if fit["feature_map"] == "constant":
-        return f"a constant shape, lifted by a ratio learned from {given}"
+        known = fit["thresholds"] is None
+        return (
+            f"a constant shape, lifted by {'the given ratios' if known else 'a ratio learned from ' + given}"
+        )
     if fit["unanswered"] > 0.0:
         lost = f"would leave {percent(fit['unanswered'])} of the target without a finite threshold"
         return f"{given} as given (a learned ratio {lost})"

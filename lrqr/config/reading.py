@@ -41,7 +41,11 @@ def load(path: str | Path) -> Experiment:
     file = Path(path)
     if not file.is_file():
         raise UsageError(f"there is no experiment file {file}")
-    experiment = parse(file.read_text(encoding="utf-8"), origin=str(file))
+    try:
+        text = file.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{file} is not TOML: {error}") from error
+    experiment = parse(text, origin=str(file))
     tables = [_anchored(table, file.parent) for table in experiment.data.tables]
     return experiment.model_copy(update={"data": experiment.data.model_copy(update={"tables": tables})})
 

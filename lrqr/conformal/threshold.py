@@ -17,7 +17,7 @@ from lrqr.conformal import maps
 from lrqr.conformal.infinity import Infinite, cap_infinite
 from lrqr.conformal.offset import Offset, shape_level
 from lrqr.errors import DataError, UsageError
-from lrqr.estimator import check_coverage
+from lrqr.estimator import as_ratio, check_coverage
 from lrqr.learned import LearnedFeatures
 from lrqr.selection import lighten
 
@@ -181,7 +181,7 @@ class ThresholdModel(BaseEstimator):
         )
         source, target = self._shape_features(features), self._shape_features(of_target)
         lighten(estimator, len(source), len(target))
-        ratios = as_vector(ratio, "ratio", length=len(y)) if self.known_ratio_ else learned.source_ratio_
+        ratios = as_ratio(ratio, len(y)) if self.known_ratio_ else learned.source_ratio_
 
         def lift(method: Any, level: float) -> tuple[Any, Offset | None]:
             fitted = method.set_params(coverage=shape_level(level)).fit(source, y, X_target=target)
@@ -225,7 +225,7 @@ class ThresholdModel(BaseEstimator):
         X = as_matrix(X, "X", columns=self.n_features_in_)
         if X.shape[0] == 0:
             return np.empty(0)
-        known = None if ratio is None else as_vector(ratio, "ratio", length=X.shape[0])
+        known = None if ratio is None else as_ratio(ratio, X.shape[0])
         if self.learned_ is None or self.offset_ is None:
             thresholds = np.asarray(self.estimator_.predict(X, ratio=known), dtype=np.float64)
             return cap_infinite(thresholds, infinite, self.largest_score_)

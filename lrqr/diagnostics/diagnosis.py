@@ -214,15 +214,15 @@ def diagnose(
     )
 
 
-def weight_warning(weights: FloatArray, coverage: float) -> str | None:
+def weight_warning(weights: FloatArray, coverage: float, mass: float = 1.0) -> str | None:
     """Return what to say of source weights (n,) worth too few rows for this coverage, or None.
 
-    A weighted threshold is finite only where w_test / (Σw + w_test) <= α.
+    A weighted threshold is finite only where w / (Σw_i + w) <= α, with w ``mass`` times the row's own weight.
     """
     size, share, alpha = effective_size(weights), largest_share(weights), 1.0 - coverage
     if size >= rows_needed(coverage) or not len(weights):
         return None
-    limit = float(weights.sum()) * alpha / coverage
+    limit = float(weights.sum()) * alpha / coverage / mass
     return (
         f"the weights of the {len(weights)} source rows are worth {size:.3g} equally weighted ones (the "
         f"heaviest carries {100 * share:.3g}% of the weight); {100 * coverage:g}% coverage needs "

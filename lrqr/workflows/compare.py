@@ -176,11 +176,12 @@ def results_of(runs: pd.DataFrame, choices: Choices, source: str) -> dict[str, A
     reference = "lrqr" if "lrqr" in names else str(names[0])
     table = summary.summarize(runs.assign(shift=_NAME), reference)
     methods = summary.method_rows(table)
-    for row in methods:
+    allowed = runs.assign(shift=_NAME, size=runs["size_allow"])
+    for row, whole in zip(methods, summary.method_rows(summary.summarize(allowed, reference)), strict=True):
         row |= {"size_clipped": row["size"], "size_clipped_se": row["size_se"]}
-        row["size"] = row.pop("size_allow")
-        if row["size"] == np.inf:  # the spread of sizes that are infinite is not known
-            row["size_se"] = row["size_sd"] = None
+        del row["size_allow"]
+        row |= {name: _known(whole[name]) for name in _SPREADS}
+        row["size"] = whole["size"]
     splits = int(table["splits"].max())
     kept = ["method", "split", "coverage", "size"]
     return {
@@ -192,6 +193,14 @@ def results_of(runs: pd.DataFrame, choices: Choices, source: str) -> dict[str, A
         "runs": runs[kept].to_dict("records"),
         "provenance": {"seed": choices.seed, "share": SHARE if splits > 1 else 1.0},
     }
+
+
+_SPREADS = ("size_sd", "size_se", "size_difference", "size_difference_se")
+
+
+def _known(value: Any) -> Any:
+    """Return None for the spread of sizes that are infinite, which is not known."""
+    return value if value is not None and np.isfinite(value) else None
 
 
 def write_run(
@@ -285,7 +294,7 @@ def _entry(name: str, feature_map: FeatureMap, choices: Choices) -> Method:
     return Method(
         name=name,
         label=name,
-        features="given" if weighs else feature_map,
+        features=feature_map if name == "lrqr" else "given",
         ratio="true" if weighs and choices.roles.weight else "estimated",
     )
 

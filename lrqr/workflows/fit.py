@@ -11,16 +11,16 @@ import numpy as np
 from lrqr import artifact, metrics, registry, tables
 from lrqr.base import BaseLearner, training_rows
 from lrqr.conformal import ThresholdModel
-from lrqr.conformal.promise import few_rows_warning
 from lrqr.conformal.threshold import make_estimator
-from lrqr.diagnostics import diagnose, schema_differences, weight_warning
-from lrqr.errors import CheckFailed, DataError, LrqrWarning, NotConverged, UsageError
+from lrqr.diagnostics import diagnose, schema_differences
+from lrqr.errors import CheckFailed, DataError, NotConverged, UsageError
 from lrqr.estimator import check_coverage
 from lrqr.features import TableEncoder
 from lrqr.model import PRECOMPUTED, CalibratedModel
 from lrqr.ratio import LikelihoodRatio
-from lrqr.workflows import inputs, summary
+from lrqr.workflows import cautions, inputs, summary
 from lrqr.workflows.inputs import Choices
+from lrqr.workflows.predict import check_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -89,6 +89,7 @@ def fit(
         for name, path in inputs.items()
         if path is not None
     }
+    check_id(model, model.roles.id)
     _check_strict(model, options)
     step("writing the model")
     model.save(output, force=force)
@@ -113,7 +114,7 @@ def read(source: Path, target: Path, options: FitOptions, unlabeled_source: Path
     _check_weight(roles, options)
     left_out = tables.one_sided(roles, source, target) if options.roles.features is None else ""
     if left_out:
-        _warn(left_out)
+        cautions.warn(left_out)
     labeled = inputs.read(source, roles, options, need=inputs.needed(options, roles, score))
     # learned features use the predictions of target rows, where the file has them
     rest = [inputs.read(path, roles, options, optional=("prediction",)) for path in others]
@@ -138,8 +139,8 @@ def calibrate(data: Samples, options: FitOptions, step: Callable[[str], None]) -
     X_source = None if data.unlabeled is None else encoder.transform(data.unlabeled.features)
     prediction = _prediction(data, base, sample, X)
     prediction_target = _prediction(data, base, data.target, X_target)
-    _warn_about_outcome(sample, data)
-    _warn_about_order(prediction, data.score)
+    cautions.about_outcome(sample, data.roles.outcome, data.score)
+    cautions.about_order(prediction, data.score)
     scores = _scores(data, sample, prediction)
 
     step("comparing source and target")
@@ -157,7 +158,7 @@ def calibrate(data: Samples, options: FitOptions, step: Callable[[str], None]) -
         X, scores, X_target, X_source, ratio, sample.weight, prediction, prediction_target, classify
     )
     threshold = _fit_threshold(options.method, options, rows_of)
-    _warn_about_rows(threshold, sample.weight)
+    cautions.about_rows(threshold, sample.weight, unlabeled=X_source is not None)
     step("fitting the methods to compare with")
     companions = _fit_companions(options, rows_of)
     known = sample.weight if threshold.known_ratio_ else None
@@ -199,7 +200,12 @@ def take(sample: Sample, rows: IntArray) -> Sample:
 
 def _check_weight(roles: Roles, options: FitOptions) -> None:
     weighs = registry.load("methods", options.method).ESTIMATOR.USES_RATIO
-    if not roles.weight or weighs or options.feature_map in ("learned", "constant"):
+    if (
+        not roles.weight
+        or weighs
+        or options.feature_map in ("learned", "constant")
+        or _lifts_by_default(options)
+    ):
         return
     others = [
         name for name in registry.names("methods") if registry.load("methods", name).ESTIMATOR.USES_RATIO
@@ -208,6 +214,12 @@ def _check_weight(roles: Roles, options: FitOptions) -> None:
         f"--weight-column: method {options.method!r} with given features uses no likelihood ratio; "
         f"use --features learned or constant, or a method that does: {', '.join(others)}"
     )
+
+
+def _lifts_by_default(options: FitOptions) -> bool:
+    """Return whether the default can use known ratios, whatever the number of rows."""
+    tuned = {options.regularization, options.ridge, options.selection}
+    return options.feature_map == "auto" and options.method == "lrqr" and tuned == {"auto"}
 
 
 def _fit_base(data: Samples, options: FitOptions, X: FloatArray) -> tuple[BaseLearner, IntArray]:
@@ -267,10 +279,18 @@ def _fit_threshold(name: str, options: FitOptions, rows: _Rows) -> ThresholdMode
     }
     method = make_estimator(estimator, coverage=options.coverage, random_state=options.seed, **tuned)
     chosen = name == options.method
-    unused = [f"--{key}" for key, value in tuned.items() if value != "auto" and not hasattr(method, key)]
+    constant = options.feature_map == "constant"
+    unused = [
+        f"--{key}"
+        for key, value in tuned.items()
+        if value != "auto" and (constant or not hasattr(method, key))
+    ]
     if chosen and unused:
-        raise UsageError(f"method {name!r} has no {', '.join(unused)}")
+        where = "with --features constant " if constant else ""
+        raise UsageError(f"method {name!r} {where}has no {', '.join(unused)}")
     feature_map = options.feature_map if chosen else "given"
+    if chosen and rows.known is not None and _lifts_by_default(options):
+        feature_map = "constant" if rows.classify else "learned"
     model = ThresholdModel(method, feature_map=feature_map, classify=rows.classify, random_state=options.seed)
     uses_known = estimator.USES_RATIO or feature_map in ("learned", "constant")
     ratio = rows.known if rows.known is not None and uses_known else rows.ratio
@@ -292,39 +312,6 @@ def _fit_companions(options: FitOptions, rows: _Rows) -> dict[str, ThresholdMode
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return {name: _fit_threshold(name, options, rows) for name in names}
-
-
-def _warn_about_outcome(sample: Sample, data: Samples) -> None:
-    if sample.classes:
-        tables.warn_absent_classes(sample)
-        return
-    if sample.outcome is None or data.score == PRECOMPUTED:
-        return
-    values = np.unique(sample.outcome)
-    if len(values) == 2:
-        _warn(
-            f"the outcome {data.roles.outcome!r} has only two values ({values[0]:g} and {values[1]:g}): "
-            "if they are classes, use --probability, or --base logistic"
-        )
-
-
-def _warn_about_order(prediction: FloatArray, score: str) -> None:
-    if score != "cqr":
-        return
-    crossed = float(np.mean(prediction[:, 0] > prediction[:, 1]))
-    if crossed > 0.5:
-        _warn(f"lower above upper in {100 * crossed:.0f} % of rows: are the two columns swapped?")
-
-
-def _warn_about_rows(threshold: ThresholdModel, known: FloatArray | None) -> None:
-    weights = None if known is None else weight_warning(known, threshold.coverage_)
-    for message in (few_rows_warning(threshold), weights):
-        if message:
-            _warn(message)
-
-
-def _warn(message: str) -> None:
-    warnings.warn(message, LrqrWarning, stacklevel=3)
 
 
 def _check_strict(model: CalibratedModel, options: FitOptions) -> None:

@@ -59,6 +59,7 @@ def predict(
     check_writable(output, force=force)
     fitted = models.load(model)
     roles = replace(fitted.roles, group=None, id=identifier or fitted.roles.id)
+    check_id(fitted, roles.id)
     need = fitted.needed(*(["id"] if roles.id else []))
     unseen: Counter[tuple[str, str]] = Counter()
     count = {"rows": 0, "infinite": 0, "empty": 0, "outside": 0}
@@ -91,6 +92,16 @@ def frame_of(model: CalibratedModel, sample: Sample, answer: Answer, name: str =
         columns |= {"lower": answer.region[:, 0], "upper": answer.region[:, 1]}
     columns["outside_support"] = model.support.outside(answer.features)
     return pd.DataFrame(columns)
+
+
+def check_id(model: CalibratedModel, name: str | None) -> None:
+    """Refuse to carry along a column that has the name of one that is written."""
+    sets = [f"in_{label}" for label in model.classes]
+    written = ("threshold", "lower", "upper", "size", "outside_support", *sets)
+    if name in written:
+        raise UsageError(
+            f"--id {name!r}: predict writes a column of that name itself; give the column another"
+        )
 
 
 def _empty(answer: Answer) -> Any:

@@ -34,7 +34,8 @@ _LEARNED = (
 def of_fit(threshold: ThresholdModel, X_target: FloatArray, prediction: FloatArray) -> dict[str, Any]:
     """Sizes, choices, certificate, the cross-validation table, and thresholds on the target rows."""
     estimator = threshold.estimator_
-    found = {name: getattr(estimator, f"{name}_") for name in _LEARNED if hasattr(estimator, f"{name}_")}
+    names = ("gap", "converged") if threshold.feature_map_ == "constant" else _LEARNED
+    found = {name: getattr(estimator, f"{name}_") for name in names if hasattr(estimator, f"{name}_")}
     # the known ratios of the target rows are not asked for at fit
     thresholds = None
     if not threshold.known_ratio_:
