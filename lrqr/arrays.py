@@ -18,7 +18,7 @@ BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.int64]
 
 _ROWS_SHOWN = 5
-LARGEST_SEED = 2**31 - 1  # scikit-learn takes twice as many; sums of seeds must fit too
+LARGEST_SEED = 2**31 - 1  # scikit-learn takes twice as many
 
 
 class NotNumeric(DataError, TypeError):  # noqa: N818 - it is a kind of DataError

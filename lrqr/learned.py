@@ -13,7 +13,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.exceptions import NotFittedError
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from lrqr.arrays import FloatArray, IntArray, as_matrix, as_vector, distinct_columns, mean_of
+from lrqr.arrays import LARGEST_SEED, FloatArray, IntArray, as_matrix, as_vector, distinct_columns, mean_of
 from lrqr.errors import DataError
 from lrqr.ratio import LOG_ODDS_LIMIT, LikelihoodRatio, canonical_order, deal_folds
 
@@ -197,7 +197,7 @@ class LearnedFeatures:
         self, inputs: FloatArray, scores: FloatArray, target_inputs: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         """Grow all trees; return the features of the rows, out-of-fold."""
-        seeds = [(self.random_state or 0) + repeat for repeat in range(REPEATS)]
+        seeds = [((self.random_state or 0) + repeat) % (LARGEST_SEED + 1) for repeat in range(REPEATS)]
         self.ratios_ = [
             LikelihoodRatio("hist-gradient-boosting", FOLDS, random_state=seed).fit(inputs, target_inputs)
             for seed in seeds

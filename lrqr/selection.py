@@ -30,7 +30,7 @@ _PAPER_RIDGE = 10.0
 # "auto": further down, where d is large, the global minimum over β jumps to a branch with little coverage
 _RIDGES = (10.0, 100.0, 1000.0)
 _MULTIPLES = (1.0, 0.3, 0.1)
-# What "auto" takes where there are too few rows to cross-validate.
+# What "auto" takes where there is nothing to cross-validate.
 _FALLBACK = (100.0, 0.1)
 # Multiple of λ*, and ridge, for the two learned features.
 _LIGHT = 1.0 / 200.0
@@ -98,7 +98,7 @@ def select(
     ridges, grid = _candidates(rule, regularization, ridge, largest)
     if len(ridges) * len(grid) == 1:
         return ridges[0], grid[0], []
-    if n1 < _FOLDS or n2 < _FOLDS:
+    if n1 < _FOLDS or n2 < _FOLDS or not X.shape[1]:  # without a column, all of them give one quantile
         fallback = (_PAPER_RIDGE, 1.0) if rule == "paper" else _FALLBACK
         return (
             fallback[0] if isinstance(ridge, str) else float(ridge),
