@@ -18,7 +18,7 @@ BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.int64]
 
 _ROWS_SHOWN = 5
-LARGEST_SEED = 2**31 - 1  # scikit-learn takes twice as many
+LARGEST_SEED = 2**32 - 1  # that scikit-learn takes
 
 
 class NotNumeric(DataError, TypeError):  # noqa: N818 - it is a kind of DataError
@@ -75,7 +75,7 @@ def as_vector(
 
 
 def check_seed(seed: Any) -> None:
-    """Refuse what is no seed of random numbers: None, or an integer from 0 to 2³¹ - 1, is one.
+    """Refuse what is no seed of random numbers: None, or an integer from 0 to 2³² - 1, is one.
 
     Raises
     ------

@@ -221,7 +221,7 @@ config = click.option(
 )
 seed = click.option(
     "--seed",
-    type=click.IntRange(0, 2**31 - 1),
+    type=click.IntRange(0, 2**32 - 1),
     default=0,
     show_default=True,
     help="Seed of everything random.",

@@ -369,10 +369,10 @@ def test_messages_about_frames_advise_in_python() -> None:
 
 @pytest.mark.parametrize("method", ["lrqr", "split"])
 def test_what_is_no_seed_is_refused_before_anything_is_fitted(method: str) -> None:
-    with pytest.raises(UsageError, match=r"integer from 0 to 2147483647, got -1$"):
+    with pytest.raises(UsageError, match=r"integer from 0 to 4294967295, got -1$"):
         ConformalRegressor(Unfittable(), method=method, random_state=-1).fit(X, Y, X_target=X_NEW)
     table = frame(X)
-    with pytest.raises(UsageError, match=r"integer from 0 to 2147483647, got -1$"):
+    with pytest.raises(UsageError, match=r"integer from 0 to 4294967295, got -1$"):
         lrqr.compare(table, table, table, seed=-1)
 
 

@@ -38,7 +38,7 @@ def test_levels_are_checked_with_a_hint() -> None:
 @pytest.mark.parametrize("name", [n for n in registry.names("methods") if n != "split"])
 def test_what_is_no_seed_is_refused_by_every_method(name: str, seed: Any) -> None:
     method = registry.load("methods", name).ESTIMATOR(random_state=seed)
-    with pytest.raises(UsageError, match=r"seed .* integer from 0 to 2147483647, got"):
+    with pytest.raises(UsageError, match=r"seed .* integer from 0 to 4294967295, got"):
         method.fit(np.arange(30.0)[:, None], np.arange(30.0), X_target=np.arange(20.0)[:, None])
 
 

@@ -77,9 +77,8 @@ def test_2_weights_reach_the_thresholds(tmp_path: Path) -> None:
     )
     assert lrqr(*split, "-o", tmp_path / "split").code == 0
     assert (found["one"] == predicted(tmp_path, rows="test", model="split")["threshold"]).all()
-    ran = lrqr(
-        "fit", paths["source"], paths["target"], *USER_MODEL, "--weight-column", "tilt", "-o", tmp_path / "no"
-    )
+    linear = (*USER_MODEL, "--weight-column", "tilt", "--features", "given")
+    ran = lrqr("fit", paths["source"], paths["target"], *linear, "-o", tmp_path / "no")
     assert ran.code == 2
     assert "method 'lrqr' with given features uses no likelihood ratio" in ran.err
     assert lrqr(*split, "--weights", "tilt", "-o", tmp_path / "no").code == 2
