@@ -106,10 +106,7 @@ class Problem:
 
     def losses(self, gammas: FloatArray) -> FloatArray:
         """Ê1[ℓ(γ·φ, S)] of several γ (m, p), shape (m,); one product with the features for all."""
-        residuals = self.scores - gammas @ self.features.T
-        return np.asarray(
-            np.maximum(self.coverage * residuals, (self.coverage - 1.0) * residuals).mean(axis=1)
-        )
+        return np.array([pinball(row, self.coverage) for row in self.scores - gammas @ self.features.T])
 
     def objectives(
         self, gammas: FloatArray, betas: Sequence[float], regularizations: Sequence[float]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lrqr import registry
 from lrqr.choices import FEATURE_MAPS
 from lrqr.errors import UsageError
+
+if TYPE_CHECKING:
+    from lrqr.choices import FeatureMap
 
 ENOUGH = (100, 50)
 """Source and target rows from which on ``"auto"`` learns."""
@@ -31,8 +34,7 @@ def resolve(feature_map: str, estimator: Any, *, classify: bool, n_source: int, 
         )
     if feature_map == "auto":
         enough = n_source >= ENOUGH[0] and n_target >= ENOUGH[1]
-        best = "constant" if classify else "learned"
-        return best if enough and _prefers_few(estimator) else "given"
+        return best(classify=classify) if enough and prefers_few(estimator) else "given"
     if feature_map != "given" and estimator.USES_RATIO:
         raise UsageError(
             f"{type(estimator).__name__} weighs rows by a likelihood ratio of the given features; "
@@ -41,7 +43,12 @@ def resolve(feature_map: str, estimator: Any, *, classify: bool, n_source: int, 
     return feature_map
 
 
-def _prefers_few(estimator: Any) -> bool:
+def best(*, classify: bool) -> FeatureMap:
+    """Return the map of few features that suits sets of classes, or intervals."""
+    return "constant" if classify else "learned"
+
+
+def prefers_few(estimator: Any) -> bool:
     """Return whether a method is LR-QR with nothing chosen by the user: it does best on few features."""
     chosen = [getattr(estimator, name, None) for name in ("regularization", "ridge", "selection")]
     return chosen == ["auto", "auto", "auto"]

@@ -10,7 +10,7 @@ import numpy as np
 
 from lrqr import artifact, metrics, registry, tables
 from lrqr.base import BaseLearner, training_rows
-from lrqr.conformal import ThresholdModel
+from lrqr.conformal import ThresholdModel, maps
 from lrqr.conformal.threshold import make_estimator
 from lrqr.diagnostics import diagnose, schema_differences
 from lrqr.errors import CheckFailed, DataError, NotConverged, UsageError
@@ -50,6 +50,11 @@ class FitOptions(Choices):
     ridge: float | str = "auto"
     selection: str = "auto"
     strict: bool = False
+
+    @property
+    def tuned(self) -> dict[str, float | str]:
+        """The parameters of LR-QR."""
+        return {"regularization": self.regularization, "ridge": self.ridge, "selection": self.selection}
 
 
 def fit(
@@ -218,8 +223,13 @@ def _check_weight(roles: Roles, options: FitOptions) -> None:
 
 def _lifts_by_default(options: FitOptions) -> bool:
     """Return whether the default can use known ratios, whatever the number of rows."""
-    tuned = {options.regularization, options.ridge, options.selection}
-    return options.feature_map == "auto" and options.method == "lrqr" and tuned == {"auto"}
+    return options.feature_map == "auto" and maps.prefers_few(_method(options.method, options))
+
+
+def _method(name: str, options: FitOptions) -> Any:
+    """Make an unfitted method with what the user chose."""
+    estimator = registry.load("methods", name).ESTIMATOR
+    return make_estimator(estimator, coverage=options.coverage, random_state=options.seed, **options.tuned)
 
 
 def _fit_base(data: Samples, options: FitOptions, X: FloatArray) -> tuple[BaseLearner, IntArray]:
@@ -271,18 +281,12 @@ class _Rows:
 
 
 def _fit_threshold(name: str, options: FitOptions, rows: _Rows) -> ThresholdModel:
-    estimator = registry.load("methods", name).ESTIMATOR
-    tuned = {
-        "regularization": options.regularization,
-        "ridge": options.ridge,
-        "selection": options.selection,
-    }
-    method = make_estimator(estimator, coverage=options.coverage, random_state=options.seed, **tuned)
+    method = _method(name, options)
     chosen = name == options.method
     constant = options.feature_map == "constant"
     unused = [
         f"--{key}"
-        for key, value in tuned.items()
+        for key, value in options.tuned.items()
         if value != "auto" and (constant or not hasattr(method, key))
     ]
     if chosen and unused:
@@ -290,9 +294,9 @@ def _fit_threshold(name: str, options: FitOptions, rows: _Rows) -> ThresholdMode
         raise UsageError(f"method {name!r} {where}has no {', '.join(unused)}")
     feature_map = options.feature_map if chosen else "given"
     if chosen and rows.known is not None and _lifts_by_default(options):
-        feature_map = "constant" if rows.classify else "learned"
+        feature_map = maps.best(classify=rows.classify)
     model = ThresholdModel(method, feature_map=feature_map, classify=rows.classify, random_state=options.seed)
-    uses_known = estimator.USES_RATIO or feature_map in ("learned", "constant")
+    uses_known = method.USES_RATIO or feature_map in ("learned", "constant")
     ratio = rows.known if rows.known is not None and uses_known else rows.ratio
     further = chosen and name in _AT_LEVELS
     return model.fit(
