@@ -6,20 +6,21 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lrqr.conformal import ConformalClassifier, ConformalRegressor
+    from lrqr.calibrate.classifier import ConformalClassifier
+    from lrqr.calibrate.model import load
+    from lrqr.calibrate.regressor import ConformalRegressor
+    from lrqr.commands.compare import compare
     from lrqr.methods.lrqr import LRQR
-    from lrqr.model import load
-    from lrqr.workflows.compare import compare
 
 __version__ = "0.1.0"
 __all__ = ["LRQR", "ConformalClassifier", "ConformalRegressor", "__version__", "compare", "load"]
 
 _HOMES = {
     "LRQR": "lrqr.methods.lrqr",
-    "ConformalClassifier": "lrqr.conformal",
-    "ConformalRegressor": "lrqr.conformal",
-    "compare": "lrqr.workflows.compare",
-    "load": "lrqr.model",
+    "ConformalClassifier": "lrqr.calibrate.classifier",
+    "ConformalRegressor": "lrqr.calibrate.regressor",
+    "compare": "lrqr.commands.compare",
+    "load": "lrqr.calibrate.model",
 }
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lrqr.errors import DataError, UsageError
+from lrqr.plugins import suggest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -150,3 +151,37 @@ def distinct_columns(*parts: FloatArray) -> IntArray:
         if len(values) and values.min() < values.max():
             kept.setdefault((values + 0.0).tobytes(), column)
     return np.array(list(kept.values()) or [0], dtype=np.int64)
+
+
+def matched_columns(source: Any, target: Any) -> tuple[Any, Any, list[str] | None]:
+    """Return two data frames (pandas or polars) with the columns of the source, and the names of these.
+
+    Columns are found by name; further ones of the target play no part. What is no data frame is returned as
+    it is; without any there are no names.
+
+    Raises
+    ------
+    DataError
+        If the target lacks columns, or a name occurs twice.
+    """
+    if not _is_frame(source) or not _is_frame(target):
+        frame = next((rows for rows in (source, target) if _is_frame(rows)), None)
+        return source, target, None if frame is None else [str(name) for name in frame.columns]
+    for what, frame in (("X_source", source), ("X_target", target)):
+        names = [str(name) for name in frame.columns]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise DataError(f"{what}: column names occur twice: {', '.join(map(repr, twice))}; rename them")
+    own = {str(name): name for name in target.columns}
+    wanted = [str(name) for name in source.columns]
+    lacking = [f"{name!r}{suggest(name, own)}" for name in wanted if name not in own]
+    if lacking:
+        raise DataError(
+            f"X_target lacks {len(lacking)} column(s) of X_source: {', '.join(lacking[:_ROWS_SHOWN])}"
+            f"{', ...' if len(lacking) > _ROWS_SHOWN else ''}; give both the same features"
+        )
+    return source, target[[own[name] for name in wanted]], wanted
+
+
+def _is_frame(rows: Any) -> bool:
+    return hasattr(rows, "columns") and hasattr(rows, "to_numpy")

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from lrqr.moments import Moments
-from lrqr.problem import Problem
+from lrqr.solvers.problem import Problem
+from lrqr.stats.moments import Moments
 
 
 def make_problem(

@@ -19,8 +19,8 @@ from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from lrqr import artifact
-from lrqr.artifact.estimators import to_bytes
+from lrqr.calibrate import store as artifact
+from lrqr.calibrate.skops_files import to_bytes
 from lrqr.errors import ArtifactError, UsageError
 
 X = np.random.default_rng(0).normal(size=(60, 3))
@@ -258,7 +258,7 @@ def test_a_write_that_fails_leaves_the_old_model_whole(model: Path, monkeypatch:
     def fail(_: int) -> None:
         raise OSError("no space left on device")
 
-    monkeypatch.setattr("lrqr.artifact.directory.os.fsync", fail)
+    monkeypatch.setattr("lrqr.calibrate.directory.os.fsync", fail)
     with pytest.raises(OSError, match="no space"):
         artifact.save({"a": 1}, model, force=True)
     assert {path.name: path.read_bytes() for path in model.iterdir()} == before

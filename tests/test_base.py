@@ -11,8 +11,8 @@ from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from lrqr import artifact
-from lrqr.base import BaseLearner, training_rows
+from lrqr.calibrate import store as artifact
+from lrqr.calibrate.base import BaseLearner, training_rows
 from lrqr.errors import DataError, UsageError
 
 RNG = np.random.default_rng(0)

@@ -12,7 +12,7 @@ import pytest
 from commands import files, lrqr
 
 import lrqr as package
-from lrqr import registry
+from lrqr import plugins
 from lrqr.cli import cli
 from lrqr.errors import NotConverged
 
@@ -254,7 +254,7 @@ def test_an_unforeseen_error_is_one_message_without_traceback(
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("by chance")
 
-    monkeypatch.setattr("lrqr.workflows.inspect.inspect", broken)
+    monkeypatch.setattr("lrqr.commands.inspect.inspect", broken)
     ran = lrqr("inspect", folder / "model")
     assert ran.code == 1
     assert "something unforeseen went wrong (ZeroDivisionError: by chance)" in ran.err
@@ -267,7 +267,7 @@ def test_exit_codes_of_strict(folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
     def unfinished(*_: object, **__: object) -> None:
         raise NotConverged("the solver stopped with a gap of 1")
 
-    monkeypatch.setattr("lrqr.workflows.fit._check_strict", unfinished)
+    monkeypatch.setattr("lrqr.commands.fit._check_strict", unfinished)
     ran = fit(folder, "never")
     assert ran.code == 4
     assert not (folder / "never").exists()
@@ -296,7 +296,7 @@ def test_piped_output_has_no_color_and_terminal_output_respects_no_color(folder:
     assert "\x1b" not in lrqr("evaluate", folder / "model", folder / "test.csv").out
     code = (
         "import sys; sys.stdout.isatty = lambda: True\n"
-        "from lrqr.terminal import table\nprint(table(('a', 'b'), [('x', 1.0)], title='t'))\n"
+        "from lrqr.show.terminal import table\nprint(table(('a', 'b'), [('x', 1.0)], title='t'))\n"
     )
     environment = {key: value for key, value in os.environ.items() if key != "NO_COLOR"} | {
         "TERM": "xterm-256color"
@@ -316,7 +316,7 @@ def test_every_option_has_help_and_every_plug_in_is_a_choice() -> None:
             if isinstance(parameter, click.Option):
                 assert parameter.help, (name, parameter.name)
     method = next(p for p in cli.commands["fit"].params if p.name == "method")
-    assert method.type.choices == registry.names("methods")
+    assert method.type.choices == plugins.names("methods")
 
 
 def test_shell_completion_knows_the_names() -> None:

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from lrqr import config, registry
+from lrqr import plugins
 from lrqr.errors import UsageError
+from lrqr.study import config
 
 CONFIGS = sorted((Path(__file__).parents[1] / "configs").glob("*.toml"))
 
@@ -45,7 +46,7 @@ def test_defaults() -> None:
 
 def test_no_shifts_means_all() -> None:
     experiment = config.parse(GOOD.replace('shifts = ["linear"]', ""))
-    assert tuple(experiment.data.chosen()) == registry.load("datasets", "synthetic").SHIFTS
+    assert tuple(experiment.data.chosen()) == plugins.load("study.datasets", "synthetic").SHIFTS
 
 
 def test_all_mistakes_are_reported_at_once() -> None:

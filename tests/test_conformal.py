@@ -16,14 +16,17 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import lrqr
-from lrqr import artifact, registry
-from lrqr.conformal import ConformalClassifier, ConformalRegressor, ThresholdModel
+from lrqr import plugins
+from lrqr.calibrate import store as artifact
+from lrqr.calibrate.classifier import ConformalClassifier
+from lrqr.calibrate.regressor import ConformalRegressor
+from lrqr.calibrate.threshold import ThresholdModel
+from lrqr.data.roles import Roles
 from lrqr.errors import DataError, LrqrWarning, UsageError
 from lrqr.methods.lrqr import LRQR
-from lrqr.quantiles import conformal_quantile
-from lrqr.roles import Roles
+from lrqr.stats.quantiles import conformal_quantile
 
-METHODS = registry.names("methods")
+METHODS = plugins.names("methods")
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 2))
 X_NEW = RNG.normal(0.7, 1.0, size=(150, 2))
@@ -90,7 +93,7 @@ def test_learned_features_score_rows_each_on_its_own() -> None:
 
 
 def test_an_estimator_and_a_name_mean_the_same() -> None:
-    estimator = registry.load("methods", "weighted").ESTIMATOR(coverage=0.8)
+    estimator = plugins.load("methods", "weighted").ESTIMATOR(coverage=0.8)
     named = ThresholdModel("weighted", coverage=0.8).fit(X, np.abs(Y), X_target=X_NEW)
     given = ThresholdModel(estimator).fit(X, np.abs(Y), X_target=X_NEW)
     assert given.coverage_ == 0.8
@@ -178,7 +181,7 @@ def test_sets_are_regions_of_the_score(score: str) -> None:
     model = ConformalClassifier(center, conformity_score=score, prefit=True).fit(
         X[100:], LABELS[100:], X_target=X_NEW
     )
-    module = registry.load("scores", score)
+    module = plugins.load("scores", score)
     threshold = model.predict_threshold(X_NEW)
     for index in range(3):
         scores = module.score(center.predict_proba(X_NEW), np.full(len(X_NEW), index))

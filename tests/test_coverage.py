@@ -14,7 +14,7 @@ from scipy import stats
 
 from lrqr.methods.split import SplitConformal
 from lrqr.methods.weighted import WeightedConformal
-from lrqr.quantiles import conformal_rank
+from lrqr.stats.quantiles import conformal_rank
 
 if TYPE_CHECKING:
     from collections.abc import Callable

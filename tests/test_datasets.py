@@ -8,30 +8,31 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from lrqr import datasets, registry
-from lrqr.datasets import Rows, communities, corrupted_cifar, mmlu, rxrx1, synthetic
+from lrqr import plugins
 from lrqr.errors import DataError, UsageError
+from lrqr.study import datasets
+from lrqr.study.datasets import Rows, communities, corrupted_cifar, mmlu, rxrx1, synthetic
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 SHIPPED = ("communities", "corrupted-cifar", "mmlu", "synthetic")
-CASES = [(name, shift) for name in SHIPPED for shift in registry.load("datasets", name).SHIFTS]
+CASES = [(name, shift) for name in SHIPPED for shift in plugins.load("study.datasets", name).SHIFTS]
 
 
 def keys(rows: Rows) -> list[bytes]:
     return [row.tobytes() for row in rows.features]
 
 
-@pytest.mark.parametrize("name", registry.names("datasets"))
+@pytest.mark.parametrize("name", plugins.names("study.datasets"))
 def test_files_are_as_recorded(name: str) -> None:
     assert datasets.verify(name) == []
 
 
-@pytest.mark.parametrize("name", registry.names("datasets"))
+@pytest.mark.parametrize("name", plugins.names("study.datasets"))
 def test_every_file_and_hash_is_in_the_readme(name: str) -> None:
     readme = (datasets.data_folder() / "README.md").read_text()
-    for file in registry.load("datasets", name).FILES:
+    for file in plugins.load("study.datasets", name).FILES:
         assert f"{file.sha256}  {file.name}" in readme
         assert (datasets.data_folder() / file.name).stat().st_size == file.size
 
@@ -42,7 +43,7 @@ def test_the_data_stay_small() -> None:
 
 @pytest.mark.parametrize(("name", "shift"), CASES)
 def test_a_split_is_finite_labeled_where_it_should_be_and_repeatable(name: str, shift: str) -> None:
-    module = registry.load("datasets", name)
+    module = plugins.load("study.datasets", name)
     first, again, other = (module.split(shift, seed=seed) for seed in (3, 3, 4))
     for part in (first.source, first.target, first.test, first.train):
         if part is not None:
@@ -67,7 +68,7 @@ def test_a_split_is_finite_labeled_where_it_should_be_and_repeatable(name: str, 
 @pytest.mark.parametrize(("name", "shift"), [case for case in CASES if case[0] != "synthetic"])
 def test_parts_are_disjoint_rows_of_the_table(name: str, shift: str) -> None:
     """No row serves twice: the parts together hold no more copies of a row than the table does."""
-    data = registry.load("datasets", name).split(shift, seed=1)
+    data = plugins.load("study.datasets", name).split(shift, seed=1)
     parts = [part for part in (data.train, data.source, data.target, data.test) if part is not None]
     drawn = Counter(key for part in parts for key in keys(part))
     if name == "communities":
@@ -238,4 +239,4 @@ def test_frames_carry_names_predictions_and_labels() -> None:
 
 
 def test_the_catalog_lists_every_file_of_the_package() -> None:
-    assert [entry["name"] for entry in datasets.catalog()] == list(registry.names("datasets"))
+    assert [entry["name"] for entry in datasets.catalog()] == list(plugins.names("study.datasets"))

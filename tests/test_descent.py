@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from strategies import make_problem
 
-from lrqr import descent, solvers
-from lrqr.steps import regularized_solve
+from lrqr import solvers
+from lrqr.solvers import descent
+from lrqr.solvers.steps import regularized_solve
 
 
 @pytest.mark.parametrize("scores", ["normal", "ties", "wide"])

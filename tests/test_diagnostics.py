@@ -15,18 +15,22 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 from scipy.stats import ks_2samp, mannwhitneyu, norm
 
-from lrqr.diagnostics import (
+from lrqr.data.schema import schema_differences
+from lrqr.errors import DataError, UsageError
+from lrqr.stats.area import area_interval
+from lrqr.stats.diagnosis import (
+    _BLIND,
+    NO_SHIFT,
     VERDICTS,
-    Support,
-    area_interval,
+    _chance,
+    _least_chance,
+    _negative_mass,
     diagnose,
     rows_needed,
-    schema_differences,
     weight_warning,
 )
-from lrqr.diagnostics.diagnosis import _BLIND, NO_SHIFT, _chance, _least_chance, _negative_mass
-from lrqr.errors import DataError, UsageError
-from lrqr.ratio import LikelihoodRatio
+from lrqr.stats.ratio import LikelihoodRatio
+from lrqr.stats.support import Support
 
 CONTRACT = {
     "n_source", "n_target", "auc", "auc_low", "auc_high", "effective_size", "largest_weight",

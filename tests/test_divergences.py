@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lrqr.divergences import (
+from lrqr.errors import UsageError
+from lrqr.methods.divergences import (
     DIVERGENCES,
     bernoulli_divergence,
     check_divergence,
@@ -21,7 +22,6 @@ from lrqr.divergences import (
     worst_case_mean,
     worst_case_probability,
 )
-from lrqr.errors import UsageError
 
 RADII = (0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1.0)
 # F4.1: g⁻¹ at these radii

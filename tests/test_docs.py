@@ -18,7 +18,7 @@ def test_the_command_reference_is_up_to_date() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["lrqr.conformal.regressor", "lrqr.conformal.classifier", "lrqr.workflows.compare"]
+    "name", ["lrqr.calibrate.regressor", "lrqr.calibrate.classifier", "lrqr.commands.compare"]
 )
 def test_examples_of_public_names_run(name: str) -> None:
     found = doctest.testmod(importlib.import_module(name))

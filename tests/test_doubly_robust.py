@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
-from lrqr.divergences import robust_level
 from lrqr.errors import DataError, UsageError
+from lrqr.methods.divergences import robust_level
 from lrqr.methods.doubly_robust import (
     DoublyRobust,
     _FoldModel,

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lrqr.divergences import worst_case_probability
 from lrqr.errors import LrqrWarning, UsageError
+from lrqr.methods.divergences import worst_case_probability
 from lrqr.methods.dro import DistributionallyRobust, worst_slab_coverage, worst_slab_quantile
 from lrqr.methods.split import SplitConformal
-from lrqr.ratio import LikelihoodRatio
+from lrqr.stats.ratio import LikelihoodRatio
 
 
 def _threshold(n: int, **options: object) -> float:

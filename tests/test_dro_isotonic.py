@@ -8,11 +8,11 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from lrqr.divergences import plug_in_radius, worst_case_mean
+from lrqr.methods.divergences import plug_in_radius, worst_case_mean
 from lrqr.methods.dro import DistributionallyRobust
 from lrqr.methods.dro_isotonic import IsotonicRobust, isotonic_projection, isotonic_quantile
-from lrqr.quantiles import order_statistic, tolerant_ceil
-from lrqr.ratio import LikelihoodRatio
+from lrqr.stats.quantiles import order_statistic, tolerant_ceil
+from lrqr.stats.ratio import LikelihoodRatio
 
 RISKS = {
     "growing": ([0, 1, 0, 0, 1, 1], [0, 1 / 3, 1 / 3, 1 / 3, 1, 1]),

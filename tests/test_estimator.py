@@ -14,14 +14,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lrqr import registry
+from lrqr import plugins
 from lrqr.arrays import row_dot
 from lrqr.errors import DataError, LrqrWarning, UsageError
-from lrqr.estimator import check_coverage, refuse_known, warn_few
 from lrqr.methods.doubly_robust import DoublyRobust
+from lrqr.methods.estimator import check_coverage, refuse_known, warn_few
 from lrqr.methods.split import SplitConformal
 from lrqr.methods.weighted import WeightedConformal
-from lrqr.ratio import LikelihoodRatio
+from lrqr.stats.ratio import LikelihoodRatio
 
 
 def test_levels_are_checked_with_a_hint() -> None:
@@ -35,9 +35,9 @@ def test_levels_are_checked_with_a_hint() -> None:
 
 
 @pytest.mark.parametrize("seed", [-1, 1.5, "a", 2**32, np.random.RandomState(0)])
-@pytest.mark.parametrize("name", [n for n in registry.names("methods") if n != "split"])
+@pytest.mark.parametrize("name", [n for n in plugins.names("methods") if n != "split"])
 def test_what_is_no_seed_is_refused_by_every_method(name: str, seed: Any) -> None:
-    method = registry.load("methods", name).ESTIMATOR(random_state=seed)
+    method = plugins.load("methods", name).ESTIMATOR(random_state=seed)
     with pytest.raises(UsageError, match=r"seed .* integer from 0 to 4294967295, got"):
         method.fit(np.arange(30.0)[:, None], np.arange(30.0), X_target=np.arange(20.0)[:, None])
 
@@ -61,13 +61,13 @@ def test_warnings_say_what_is_missing() -> None:
         warn_few(np.ones(9), 0.9)
 
 
-@pytest.mark.parametrize("name", [n for n in registry.names("methods") if n != "lrqr"])
+@pytest.mark.parametrize("name", [n for n in plugins.names("methods") if n != "lrqr"])
 @pytest.mark.parametrize("n", [2, 5, 8])
 def test_few_rows_are_said_to_give_what_they_give(name: str, n: int) -> None:
     rng = np.random.default_rng(n)
     X, X_target = rng.normal(size=(n, 1)), rng.normal(size=(50, 1))
     with pytest.warns(LrqrWarning, match="calibration rows, got") as caught:
-        method = registry.load("methods", name).ESTIMATOR().fit(X, rng.exponential(size=n), X_target=X_target)
+        method = plugins.load("methods", name).ESTIMATOR().fit(X, rng.exponential(size=n), X_target=X_target)
     said = str(caught[0].message)
     if np.isfinite(method.predict(X_target)).all():
         assert said.startswith("the threshold is finite but promises less: ")
@@ -75,13 +75,13 @@ def test_few_rows_are_said_to_give_what_they_give(name: str, n: int) -> None:
         assert said.startswith("all thresholds may be infinite: ")
 
 
-@pytest.mark.parametrize("name", registry.names("methods"))
+@pytest.mark.parametrize("name", plugins.names("methods"))
 @pytest.mark.parametrize("unit", [1e305, 1e-305])
 def test_scores_in_units_that_overflow_are_refused(name: str, unit: float) -> None:
     rng = np.random.default_rng(0)
     X, y, X_target = rng.normal(size=(60, 2)), rng.uniform(1.0, 2.0, size=60), rng.normal(size=(40, 2))
     with pytest.raises(DataError, match=r"largest score in size is .*; put y in other units"):
-        registry.load("methods", name).ESTIMATOR().fit(X, y * unit, X_target=X_target)
+        plugins.load("methods", name).ESTIMATOR().fit(X, y * unit, X_target=X_target)
 
 
 def test_one_threshold_that_rests_on_heavy_rows_is_not_called_infinite() -> None:

@@ -11,11 +11,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lrqr import config
-from lrqr.datasets import synthetic
 from lrqr.errors import LrqrError, UsageError
-from lrqr.experiment import figures, reproduce, runner, split, summary
 from lrqr.methods import weighted
+from lrqr.study import config, figures, reproduce, runner, split, summary
+from lrqr.study.datasets import synthetic
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -231,7 +230,7 @@ def test_a_claim_has_three_standard_errors_of_slack(low: float, holds: bool) -> 
 
 
 def test_results_have_the_keys_of_the_report(experiment: config.Experiment, runs: pd.DataFrame) -> None:
-    from lrqr.report import parse
+    from lrqr.show.results import parse
 
     results = summary.to_results(experiment, runs)
     parsed = parse(json.loads(reproduce.to_json(results)))

@@ -19,7 +19,7 @@ import pandas as pd
 import pytest
 from commands import Ran, classes, files, lrqr, table, write
 
-from lrqr import metrics
+from lrqr.stats import metrics
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lrqr.data.encoder import TableEncoder, warn_unseen
 from lrqr.errors import DataError, LrqrWarning
-from lrqr.features import TableEncoder, warn_unseen
 
 
 def _frame(n: int = 60, seed: int = 0) -> pd.DataFrame:

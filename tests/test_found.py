@@ -11,10 +11,10 @@ from commands import classes, lrqr, table, write
 
 from lrqr import LRQR
 from lrqr.arrays import LARGEST_SEED
-from lrqr.conformal import ThresholdModel
+from lrqr.calibrate.learned import LearnedFeatures
+from lrqr.calibrate.threshold import ThresholdModel
 from lrqr.errors import DataError
-from lrqr.learned import LearnedFeatures
-from lrqr.quantiles import rows_needed
+from lrqr.stats.quantiles import rows_needed
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
 
-from lrqr import artifact
-from lrqr.conformal import ThresholdModel
-from lrqr.conformal.offset import TEST_MASS, Offset, shape_level
+from lrqr.calibrate import store as artifact
+from lrqr.calibrate.learned import COMPONENTS, WIDE, LearnedFeatures
+from lrqr.calibrate.offset import TEST_MASS, Offset, shape_level
+from lrqr.calibrate.threshold import ThresholdModel
 from lrqr.errors import DataError, UsageError
-from lrqr.learned import COMPONENTS, WIDE, LearnedFeatures
-from lrqr.quantiles import conformal_quantile, weighted_quantile
-from lrqr.ratio import LikelihoodRatio
+from lrqr.stats.quantiles import conformal_quantile, weighted_quantile
+from lrqr.stats.ratio import LikelihoodRatio
 
 
 def shifted(n: int = 400, m: int = 200, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -8,13 +8,16 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from lrqr import artifact
-from lrqr.conformal import ConformalClassifier, ConformalRegressor, ThresholdModel, maps
+from lrqr.calibrate import maps
+from lrqr.calibrate import store as artifact
+from lrqr.calibrate.classifier import ConformalClassifier
+from lrqr.calibrate.regressor import ConformalRegressor
+from lrqr.calibrate.threshold import ThresholdModel
 from lrqr.errors import UsageError
 from lrqr.methods.lrqr import LRQR
 from lrqr.methods.split import SplitConformal
 from lrqr.methods.weighted import WeightedConformal
-from lrqr.quantiles import weighted_quantile
+from lrqr.stats.quantiles import weighted_quantile
 
 if TYPE_CHECKING:
     from pathlib import Path

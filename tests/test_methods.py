@@ -13,11 +13,11 @@ import pytest
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_estimator
 
-from lrqr import registry
+from lrqr import plugins
 from lrqr.errors import LrqrError, UsageError
-from lrqr.ratio import LikelihoodRatio
+from lrqr.stats.ratio import LikelihoodRatio
 
-NAMES = registry.names("methods")
+NAMES = plugins.names("methods")
 # LR-QR chooses its penalties by cross-validation, whose folds follow the order of the rows
 FIXED = {"lrqr": {"regularization": 0.1, "ridge": 1.0}}
 
@@ -28,7 +28,7 @@ pytestmark = [
 
 
 def _class(name: str) -> Any:
-    return registry.load("methods", name).ESTIMATOR
+    return plugins.load("methods", name).ESTIMATOR
 
 
 def _make(name: str, **options: Any) -> Any:

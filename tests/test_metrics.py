@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, binomtest
 
-from lrqr import metrics
 from lrqr.errors import DataError, UsageError
+from lrqr.stats import metrics
 
 
 @settings(max_examples=200, deadline=None)

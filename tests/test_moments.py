@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from lrqr.errors import DataError
-from lrqr.moments import Moments
+from lrqr.stats.moments import Moments
 
 MATRICES = hnp.arrays(
     np.float64, st.tuples(st.integers(1, 12), st.just(3)), elements=st.floats(-100, 100, width=16)

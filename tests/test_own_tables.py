@@ -8,15 +8,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lrqr import config, datasets
-from lrqr.datasets import tables
 from lrqr.errors import DataError
-from lrqr.experiment import runner
+from lrqr.study import config, datasets, runner
+from lrqr.study.datasets import tables
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from lrqr.datasets import Rows, ShiftData
+    from lrqr.study.datasets import Rows, ShiftData
 
 N = 400
 LINE = 'shift = { column = "x", at = 0.0 }'

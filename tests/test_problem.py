@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from strategies import make_problem, problems
 
 from lrqr.errors import DataError, UsageError
-from lrqr.problem import Problem, best_multiple, pinball
+from lrqr.solvers.problem import Problem, best_multiple, pinball
 
 
 @given(st.lists(st.floats(-5, 5), min_size=1, max_size=20), st.sampled_from([0.5, 0.8, 0.9]))

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lrqr.quantiles import (
+from lrqr.stats.quantiles import (
     conformal_quantile,
     conformal_rank,
     order_statistic,

@@ -13,8 +13,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 from lrqr.errors import DataError, UsageError
-from lrqr.estimator import as_ratio
-from lrqr.ratio import (
+from lrqr.methods.estimator import as_ratio
+from lrqr.stats.ratio import (
     PENALTIES,
     LikelihoodRatio,
     _prior,

@@ -21,10 +21,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lrqr.diagnostics import diagnose
 from lrqr.errors import DataError, UsageError
-from lrqr.report import Comparison, Diagnosed, Evaluation, parse, render, write
-from lrqr.report.texts import number, percent, plain
+from lrqr.show.render import render, write
+from lrqr.show.results import Comparison, Diagnosed, Evaluation, parse
+from lrqr.show.texts import number, percent, plain
+from lrqr.stats.diagnosis import diagnose
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -406,7 +407,7 @@ def test_data_beside_a_report_are_safe_even_with_force(tmp_path: Path) -> None:
 
 
 def test_json_alone_needs_no_drawing() -> None:
-    code = "import sys, lrqr.report; print({'matplotlib', 'jinja2', 'sklearn'} & set(sys.modules))"
+    code = "import sys, lrqr.show; print({'matplotlib', 'jinja2', 'sklearn'} & set(sys.modules))"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "set()"
 

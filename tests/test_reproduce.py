@@ -11,10 +11,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lrqr import config
 from lrqr.errors import DataError, UsageError
-from lrqr.experiment import reproduce, runner
-from lrqr.report import parse
+from lrqr.show.results import parse
+from lrqr.study import config, reproduce, runner
 
 WANTED = ("communities", "corrupted-cifar", "lambda-ablation", "mmlu", "real-shifts", "rxrx1")
 

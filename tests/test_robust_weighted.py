@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from lrqr.divergences import robust_level
 from lrqr.errors import UsageError
+from lrqr.methods.divergences import robust_level
 from lrqr.methods.robust_weighted import RobustWeighted
 from lrqr.methods.weighted import WeightedConformal
 

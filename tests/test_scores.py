@@ -10,12 +10,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from lrqr import registry, scoring
+from lrqr import plugins
 from lrqr.errors import DataError, UsageError
+from lrqr.scores import scoring
 
-NAMES = registry.names("scores")
-REGRESSION = tuple(name for name in NAMES if registry.load("scores", name).TASK == "regression")
-CLASSIFICATION = tuple(name for name in NAMES if registry.load("scores", name).TASK == "classification")
+NAMES = plugins.names("scores")
+REGRESSION = tuple(name for name in NAMES if plugins.load("scores", name).TASK == "regression")
+CLASSIFICATION = tuple(name for name in NAMES if plugins.load("scores", name).TASK == "classification")
 finite = st.floats(-1e300, 1e300)
 positive = st.floats(1e-3, 1e6)
 
@@ -31,14 +32,14 @@ def _inside(bounds: np.ndarray, y: np.ndarray) -> np.ndarray:
 def test_the_registry_holds_the_promised_scores() -> None:
     assert set(NAMES) >= {"absolute", "normalized", "cqr", "lac", "aps", "raps", "precomputed"}
     with pytest.raises(UsageError, match="did you mean 'absolute'"):
-        registry.load("scores", "absolut")
+        plugins.load("scores", "absolut")
 
 
 @pytest.mark.parametrize("name", REGRESSION)
 @settings(max_examples=150, deadline=None)
 @given(data=st.data())
 def test_law_regression_any_threshold(name: str, data: st.DataObject) -> None:
-    module = registry.load("scores", name)
+    module = plugins.load("scores", name)
     prediction = _row(data, module.INPUTS)
     threshold = np.array(
         [data.draw(finite | st.sampled_from([np.inf, -np.inf, 0.0, -0.0]), label="threshold")]
@@ -57,7 +58,7 @@ def test_law_regression_any_threshold(name: str, data: st.DataObject) -> None:
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
 def test_law_regression_at_the_boundary(name: str, scale: float) -> None:
     """The threshold is the row's own score: the row is covered, with a float less it is not."""
-    module = registry.load("scores", name)
+    module = plugins.load("scores", name)
     rng = np.random.default_rng(1)
     prediction = np.abs(rng.normal(size=(5000, len(module.INPUTS)))) + 0.1
     y = prediction[:, 0] + scale * rng.standard_t(2, size=5000)
@@ -96,7 +97,7 @@ def test_interval_end_is_the_outermost_float(edge: float, threshold: float) -> N
 
 @pytest.mark.parametrize("name", NAMES)
 def test_infinite_thresholds(name: str) -> None:
-    module = registry.load("scores", name)
+    module = plugins.load("scores", name)
     k = 4 if module.TASK == "classification" else len(module.INPUTS)
     prediction = np.full((3, k), 0.25)
     everything = module.region(prediction, np.full(3, np.inf))
@@ -115,7 +116,7 @@ def test_infinite_thresholds(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("n", [0, 1])
 def test_first_axis_is_kept(name: str, n: int) -> None:
-    module = registry.load("scores", name)
+    module = plugins.load("scores", name)
     k = 3 if module.TASK == "classification" else len(module.INPUTS)
     outcome = np.zeros(n, dtype=np.int64 if module.TASK == "classification" else np.float64)
     assert module.score(np.full((n, k), 1 / 3), outcome).shape == (n,)
@@ -125,7 +126,7 @@ def test_first_axis_is_kept(name: str, n: int) -> None:
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in CLASSIFICATION])
 def test_below_the_lowest_score_nothing_is_covered(name: str) -> None:
-    module = registry.load("scores", name)
+    module = plugins.load("scores", name)
     if module.LOWEST == 0.0:
         prediction = np.array([[0.1, 2.0][: len(module.INPUTS)]])
         np.testing.assert_array_equal(module.region(prediction, np.array([-1e-9])), [[np.inf, -np.inf]])
@@ -142,7 +143,7 @@ def test_below_the_lowest_score_nothing_is_covered(name: str) -> None:
     uniform=hnp.arrays(np.float64, 4, elements=st.floats(0, 1)) | st.none(),
 )
 def test_law_classification(name: str, raw: np.ndarray, threshold: float, uniform: np.ndarray | None) -> None:
-    module = registry.load("scores", name)
+    module = plugins.load("scores", name)
     raw[:, 0] += raw.sum(axis=1) == 0
     probability = raw / raw.sum(axis=1, keepdims=True)
     scores = np.column_stack([module.score(probability, np.full(4, k), uniform=uniform) for k in range(7)])
@@ -154,7 +155,7 @@ def test_law_classification(name: str, raw: np.ndarray, threshold: float, unifor
 
 @pytest.mark.parametrize("name", CLASSIFICATION)
 def test_scores_do_not_depend_on_the_order_of_classes(name: str) -> None:
-    module = registry.load("scores", name)
+    module = plugins.load("scores", name)
     rng = np.random.default_rng(2)
     probability, outcome = rng.dirichlet(np.ones(9), size=50), rng.integers(0, 9, size=50)
     shuffle = rng.permutation(9)
@@ -164,7 +165,7 @@ def test_scores_do_not_depend_on_the_order_of_classes(name: str) -> None:
 
 @pytest.mark.parametrize("name", CLASSIFICATION)
 def test_labels_that_are_no_class_are_refused(name: str) -> None:
-    module = registry.load("scores", name)
+    module = plugins.load("scores", name)
     probability = np.full((2, 4), 0.25)
     for outcome in ([0, 4], [-1, 0], [0.0, 1.5], [0]):
         with pytest.raises(DataError, match="outcome"):
@@ -176,7 +177,7 @@ def test_labels_that_are_no_class_are_refused(name: str) -> None:
 def test_aps_against_its_definition() -> None:
     """Brute force: sort, add up to the class before, randomize by the class's own mass."""
     rng = np.random.default_rng(3)
-    aps, raps = registry.load("scores", "aps"), registry.load("scores", "raps")
+    aps, raps = plugins.load("scores", "aps"), plugins.load("scores", "raps")
     probability, uniform = rng.dirichlet(np.full(10, 0.5), size=40), rng.uniform(size=40)
     for row, k in np.ndindex(40, 10):
         p = probability[row]
@@ -192,7 +193,7 @@ def test_aps_against_its_definition() -> None:
 @pytest.mark.parametrize("name", ["aps", "raps"])
 def test_randomized_set_lies_inside_the_plain_one(name: str) -> None:
     """Fault 16: row by row, at the same threshold."""
-    module = registry.load("scores", name)
+    module = plugins.load("scores", name)
     rng = np.random.default_rng(4)
     probability, uniform = rng.dirichlet(np.full(10, 0.5), size=1000), rng.uniform(size=1000)
     for t in (0.0, 0.3, 0.5, 0.9):
@@ -210,7 +211,7 @@ def test_aps_covers_as_promised(randomized: bool) -> None:
     """Fault 16: labels drawn from the probabilities, n = 1000, coverage .5, inside a 99 % exact band."""
     from scipy.stats import betabinom
 
-    aps = registry.load("scores", "aps")
+    aps = plugins.load("scores", "aps")
     rng = np.random.default_rng(5)
     n, m, rank = 1000, 20_000, 501
     probability = rng.dirichlet(np.full(10, 0.5), size=n + m)
@@ -229,7 +230,7 @@ def test_aps_covers_as_promised(randomized: bool) -> None:
 @pytest.mark.parametrize("name", CLASSIFICATION)
 def test_zero_probability_classes_are_not_in_every_set(name: str) -> None:
     """Fault 17: 50 right rows [1, 0, 0], 5 wrong rows [.4, .3, .3], α = .05: a row [1, 0, 0] gives {0}."""
-    module = registry.load("scores", name)
+    module = plugins.load("scores", name)
     probability = np.array([[1.0, 0.0, 0.0]] * 50 + [[0.4, 0.3, 0.3]] * 5)
     outcome = np.array([0] * 50 + [1, 2, 1, 2, 1])
     threshold = np.sort(module.score(probability, outcome))[54 - 1]  # ceil(56 * .95) = 54
@@ -239,13 +240,13 @@ def test_zero_probability_classes_are_not_in_every_set(name: str) -> None:
 
 
 def test_spread_must_be_positive() -> None:
-    normalized = registry.load("scores", "normalized")
+    normalized = plugins.load("scores", "normalized")
     with pytest.raises(DataError, match=r"spread must be positive, but row 1 \(from 0\) has 0"):
         normalized.score(np.array([[1.0, 1.0], [1.0, 0.0]]), np.zeros(2))
 
 
 def test_precomputed_returns_the_threshold() -> None:
-    module = registry.load("scores", "precomputed")
+    module = plugins.load("scores", "precomputed")
     nothing = np.empty((2, 0))
     np.testing.assert_array_equal(module.score(nothing, np.array([3.0, -1.0])), [3.0, -1.0])
     np.testing.assert_array_equal(

@@ -10,14 +10,14 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import QuantileRegressor
 
-from lrqr import selection, solvers
-from lrqr.datasets import communities, soft_selection
+from lrqr import solvers
 from lrqr.errors import UsageError
-from lrqr.methods import weighted
+from lrqr.methods import selection, weighted
 from lrqr.methods.lrqr import LRQR
-from lrqr.moments import Moments
-from lrqr.problem import Problem
-from lrqr.ratio import LikelihoodRatio
+from lrqr.solvers.problem import Problem
+from lrqr.stats.moments import Moments
+from lrqr.stats.ratio import LikelihoodRatio
+from lrqr.study.datasets import communities, soft_selection
 
 
 def draw(n: int = 120, m: int = 60, d: int = 2, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -282,7 +282,7 @@ def test_the_default_keeps_its_promise_on_communities() -> None:
 
 
 def _ridge_scores(data: Any) -> tuple[np.ndarray, np.ndarray]:
-    from lrqr.base import BaseLearner
+    from lrqr.calibrate.base import BaseLearner
 
     base = BaseLearner("ridge", classify=False).fit(data.train.features, data.train.outcome)
     return tuple(

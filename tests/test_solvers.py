@@ -13,12 +13,12 @@ from scipy import stats
 from sklearn.linear_model import QuantileRegressor
 from strategies import corners, make_problem, permuted, problems
 
-from lrqr import registry, solvers
+from lrqr import plugins, solvers
 from lrqr.errors import UsageError
-from lrqr.moments import Moments
-from lrqr.problem import Problem, best_multiple, pinball
+from lrqr.solvers.problem import Problem, best_multiple, pinball
+from lrqr.stats.moments import Moments
 
-OURS = [name for name in registry.names("solvers") if name != "reference"]
+OURS = [name for name in plugins.names("solvers") if name != "reference"]
 
 
 def random_problem(seed: int) -> Problem:
@@ -41,7 +41,7 @@ def test_newton_reaches_the_oracle(seed: int) -> None:
     assert ours.objective >= oracle.objective - 1e-5 * abs(oracle.objective)
 
 
-@pytest.mark.parametrize("name", registry.names("solvers"))
+@pytest.mark.parametrize("name", plugins.names("solvers"))
 def test_every_solver_reports_what_it_found(name: str) -> None:
     problem = make_problem(3, 60, 4, regularization=0.2, ridge=0.1)
     solution, again = (solvers.solve(problem, solver=name) for _ in range(2))
@@ -89,7 +89,7 @@ def test_bad_corners_end_certified_or_say_so(problem: Problem) -> None:
 @given(problems())
 def test_no_other_beta_nearby_does_better(problem: Problem) -> None:
     solution = solvers.solve(problem)
-    convex = registry.load("solvers", "reference").ConvexPart(problem)
+    convex = plugins.load("solvers", "reference").ConvexPart(problem)
     for factor in (0.5, 0.9, 1.1, 2.0):
         other = convex.value(factor * solution.beta)
         assert solution.objective <= other + 1e-7 * max(1.0, abs(other))
@@ -108,7 +108,7 @@ def test_a_path_is_its_points(seed: int) -> None:
 
 def test_the_profile_derivative_is_a_finite_difference() -> None:
     problem = make_problem(1, 60, 4, regularization=0.3, ridge=0.2)
-    convex = registry.load("solvers", "reference").ConvexPart(problem)
+    convex = plugins.load("solvers", "reference").ConvexPart(problem)
     for beta in (0.5, 1.0, 2.0):
         gamma, _ = convex(beta)
         difference = (convex.value(beta + 1e-4) - convex.value(beta - 1e-4)) / 2e-4
@@ -239,7 +239,7 @@ def test_a_huge_lambda_certifies_no_gap_that_matters_to_the_loss() -> None:
     for point in [solvers.solve(problem), *solvers.path(problem, strengths)]:
         assert not point.converged or point.gap <= 1e-6 * problem.loss(point.coef)
     # the solver's own test is relative to F
-    own = registry.load("solvers", "newton").solve(problem)
+    own = plugins.load("solvers", "newton").solve(problem)
     assert own.converged
     assert own.gap > 1e-6 * problem.loss(own.coef)
     assert not solvers.solve(problem).converged
@@ -252,7 +252,7 @@ def test_a_loss_of_zero_is_certified_up_to_rounding() -> None:
     assert all(point.converged for point in points)
     assert max(point.gap for point in points) <= 1e-12 * problem.scores.max()
     # the solver's own test is relative to the loss
-    assert not registry.load("solvers", "newton").solve(problem).converged
+    assert not plugins.load("solvers", "newton").solve(problem).converged
 
 
 def test_unknown_solvers_and_tolerances_are_refused() -> None:
@@ -267,7 +267,7 @@ def test_unknown_solvers_and_tolerances_are_refused() -> None:
 @given(problems(most_rows=80, most_features=8), st.sampled_from([1e-2, 1e-4]))
 def test_interior_and_newton_agree_at_the_same_beta(problem: Problem, tol: float) -> None:
     solution = solvers.solve(problem, tol=tol)
-    interior = registry.load("solvers", "interior")
+    interior = plugins.load("solvers", "interior")
     point = interior.Convex(problem.whiten(), problem.regularization, 1e-8)(solution.beta)
     value = problem.objective(problem.whiten().back @ point.v, solution.beta)
     assert -1e-9 <= solution.objective - value + 1e-8 * abs(value) <= solution.gap + 2e-8 * (1 + abs(value))
@@ -282,6 +282,6 @@ def test_a_large_path_comes_back_from_a_start_with_no_pull() -> None:
     second = features.T @ features / 1000 + 0.01 * np.diag([0.0] + [1.0] * 100)
     mean = np.append(1.0, target.mean(axis=0))
     problem = Problem(features, scores / np.quantile(scores, 0.05), second, mean, 0.05, 1.0)
-    found = registry.load("solvers", "newton").path(problem, [1.0, 0.01, 1e-4, 1e-5])
+    found = plugins.load("solvers", "newton").path(problem, [1.0, 0.01, 1e-4, 1e-5])
     assert [solution.converged for solution in found] == [True] * 4
     assert all(solution.beta > 0.0 for solution in found)

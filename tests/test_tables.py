@@ -16,16 +16,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lrqr import tables
+from lrqr.data import tables
+from lrqr.data.formats import READERS
+from lrqr.data.tables import Roles
+from lrqr.data.writing import WRITERS
 from lrqr.errors import DataError, LrqrWarning, UsageError
-from lrqr.formats import READERS
-from lrqr.tables import Roles
-from lrqr.writing import WRITERS
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from lrqr.writing import Writer
+    from lrqr.data.writing import Writer
 
 EVERYTHING = ("features", "outcome", "prediction", "group", "id", "weight")
 ROLES = Roles(outcome="y", prediction=("yhat",), group="g", id="key", weight="w")

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lrqr import printing, terminal
+from lrqr.show import terminal
+from lrqr.show import text as printing
 
 WORDS = st.lists(st.text("abcé—", min_size=1, max_size=15), min_size=1, max_size=40)
 
@@ -70,7 +71,7 @@ def test_tables_keep_names_and_numbers_whole() -> None:
 
 @pytest.mark.usefixtures("narrow")
 def test_lists_fit_a_narrow_terminal() -> None:
-    from lrqr.datasets import catalog
+    from lrqr.study.datasets import catalog
 
     sets = catalog()
     text = printing.render("datasets", {"datasets": sets}, "table")

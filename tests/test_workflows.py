@@ -12,7 +12,7 @@ import pytest
 from commands import classes, files, lrqr, table, write
 
 import lrqr as package
-from lrqr import registry
+from lrqr import plugins
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -65,7 +65,7 @@ def test_rows_one_by_one_in_batches_and_all_at_once(
     test = pd.read_csv(folder / "test.csv").head(7)
     write(folder, seven=test)
     whole = _predicted(folder, model, folder / "seven.csv", "whole")
-    monkeypatch.setattr("lrqr.workflows.predict._BATCH", 2)
+    monkeypatch.setattr("lrqr.commands.predict._BATCH", 2)
     assert _predicted(folder, model, folder / "seven.csv", "batches") == whole
     alone = [whole.splitlines()[0]]
     for k in range(7):
@@ -307,7 +307,7 @@ def test_saved_and_loaded_again_is_the_same_bytes(folder: Path) -> None:
         assert path.read_bytes() == (folder / "again" / path.name).read_bytes()
 
 
-@pytest.mark.parametrize("method", registry.names("methods"))
+@pytest.mark.parametrize("method", plugins.names("methods"))
 def test_every_method_goes_all_the_way(folder: Path, tmp_path: Path, method: str) -> None:
     model = tmp_path / "model"
     fitted = lrqr(

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lrqr import options
+from lrqr.cli import options
 from lrqr.cli.group import cli
 from lrqr.cli.output import progress_of, roles_of
-from lrqr.terminal import say
+from lrqr.show.terminal import say
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -55,8 +55,8 @@ def fit(ctx: click.Context, /, source: Path, target: Path, output: Path, **flags
     Example:
       lrqr fit source.csv target.csv --outcome y --prediction yhat -o model
     """  # noqa: D301 - click's mark for text that is not to be wrapped
-    from lrqr.workflows.fit import FitOptions
-    from lrqr.workflows.fit import fit as run
+    from lrqr.commands.fit import FitOptions
+    from lrqr.commands.fit import fit as run
 
     feature_map, roles = roles_of(flags)
     chosen = FitOptions(
@@ -76,7 +76,7 @@ def fit(ctx: click.Context, /, source: Path, target: Path, output: Path, **flags
             step=step,
         )
     if not ctx.obj["quiet"]:
-        from lrqr import summaries
+        from lrqr.show import summaries
 
         say(summaries.fit_summary(model, output))
 
@@ -103,11 +103,11 @@ def predict(ctx: click.Context, /, model: Path, source: Path, output: Path, **fl
     Example:
       lrqr predict model new.csv -o intervals.csv
     """  # noqa: D301 - click's mark for text that is not to be wrapped
-    from lrqr.workflows.predict import predict as run
+    from lrqr.commands.predict import predict as run
 
     with progress_of(ctx) as step:
         count = run(model, source, output, step=step, **flags)
     if not ctx.obj["quiet"]:
-        from lrqr import summaries
+        from lrqr.show import summaries
 
         say(summaries.predict_summary(count, output))

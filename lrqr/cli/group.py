@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lrqr import __version__, registry
+from lrqr import __version__, plugins
+from lrqr.cli.options import CONFIG
 from lrqr.errors import LrqrError, LrqrWarning, UsageError
-from lrqr.options import CONFIG
-from lrqr.terminal import say, warn
+from lrqr.show.terminal import say, warn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,7 +45,7 @@ class Commands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command, or say which one may have been meant."""
         if args and self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
-            hint = registry.suggest(args[0], self.commands)
+            hint = plugins.suggest(args[0], self.commands)
             ctx.fail(f"no such command {args[0]!r}{hint}; the commands are: {', '.join(self.commands)}")
         return super().resolve_command(ctx, args)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lrqr import options
+from lrqr.cli import options
 from lrqr.cli.group import cli
 from lrqr.cli.output import check_report, emit, progress_of, roles_of, say_written, write_report
 from lrqr.errors import CheckFailed
@@ -32,7 +32,7 @@ def evaluate(ctx: click.Context, /, model: Path, labeled: Path, **flags: Any) ->
 
     Without the outcome column: everything but the coverage, and the importance-weighted source coverage.
     """
-    from lrqr.workflows import evaluate as workflow
+    from lrqr.commands import evaluate as workflow
 
     floor, report = flags["fail_under"], flags["report"]
     check_report(report, force=flags["force"])
@@ -71,8 +71,8 @@ def compare(ctx: click.Context, /, source: Path, target: Path, test: Path, **fla
 
     Every split draws 80 % of the rows of each file; all methods of a split share one likelihood ratio.
     """
-    from lrqr.workflows import compare as workflow
-    from lrqr.workflows.inputs import Choices
+    from lrqr.commands import compare as workflow
+    from lrqr.commands.inputs import Choices
 
     feature_map, roles = roles_of(flags)
     choices = Choices(
@@ -118,7 +118,7 @@ def compare(ctx: click.Context, /, source: Path, target: Path, test: Path, **fla
 @click.pass_context
 def diagnose(ctx: click.Context, /, source: Path, target: Path, **flags: Any) -> None:
     """Say how far SOURCE and TARGET are apart and what may be promised."""
-    from lrqr.workflows.diagnose import diagnose as run
+    from lrqr.commands.diagnose import diagnose as run
 
     _, roles = roles_of(flags)
     asked = flags["coverage"] is not None or flags["alpha"] is not None

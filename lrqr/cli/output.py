@@ -6,22 +6,22 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lrqr import options
-from lrqr.choices import FEATURE_MAPS
+from lrqr.cli import options
 from lrqr.errors import UsageError
-from lrqr.terminal import progress, say
+from lrqr.plugins import FEATURE_MAPS
+from lrqr.show.terminal import progress, say
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from lrqr.roles import Roles
+    from lrqr.data.roles import Roles
 
 
 def roles_of(flags: dict[str, Any]) -> tuple[Any, Roles]:
     """Turn flags into column roles; one of the features may name the feature map."""
-    from lrqr.roles import Roles
+    from lrqr.data.roles import Roles
 
     names = options.split_names(flags["features"])
     maps = [name for name in names if name in FEATURE_MAPS]
@@ -47,7 +47,7 @@ def roles_of(flags: dict[str, Any]) -> tuple[Any, Roles]:
 
 def emit(kind: str, results: dict[str, Any], output_format: str) -> None:
     """Print results to stdout."""
-    from lrqr import printing
+    from lrqr.show import text as printing
 
     click.echo(printing.render(kind, results, output_format), nl=False)
 
@@ -55,7 +55,7 @@ def emit(kind: str, results: dict[str, Any], output_format: str) -> None:
 def check_report(path: Path | None, *, force: bool) -> None:
     """Refuse to write over a file or the JSON and CSV beside it (worth asking before the work)."""
     if path is not None:
-        from lrqr.report import check_free
+        from lrqr.show.render import check_free
 
         check_free(path, force=force)
 
@@ -64,7 +64,7 @@ def write_report(ctx: click.Context, results: dict[str, Any], path: Path | None,
     """Write a report and the same numbers as JSON and CSV, if a report was asked for."""
     if path is None:
         return
-    from lrqr.report import write
+    from lrqr.show.render import write
 
     say_written(ctx, write(results, path, force=force))
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from lrqr import options, registry
+from lrqr import plugins
+from lrqr.cli import options
 from lrqr.cli.group import Commands, cli
 from lrqr.cli.output import emit, say_written, write_report
 from lrqr.errors import CheckFailed
@@ -18,7 +19,7 @@ from lrqr.errors import CheckFailed
 @options.output_format
 def inspect(path: Path, output_format: str) -> None:
     """Show what a model holds, or a file as it would be read."""
-    from lrqr.workflows.inspect import inspect as run
+    from lrqr.commands.inspect import inspect as run
 
     results = run(path)
     emit("model" if results["kind"] == "model" else "schema", results, output_format)
@@ -41,7 +42,7 @@ def reproduce(ctx: click.Context, /, names: tuple[str, ...], **flags: Any) -> No
 
     An interrupted run resumes; the numbers do not depend on the number of jobs.
     """
-    from lrqr.workflows import reproduce as workflow
+    from lrqr.commands import reproduce as workflow
 
     if flags["listed"] or not names:
         emit("experiments", {"experiments": workflow.catalog()}, flags["output_format"])
@@ -69,7 +70,7 @@ def reproduce(ctx: click.Context, /, names: tuple[str, ...], **flags: Any) -> No
 @click.pass_context
 def report(ctx: click.Context, /, run: Path, output: Path, *, force: bool) -> None:
     """Make one self-contained HTML page of a RUN of `compare` or `reproduce`."""
-    from lrqr.workflows.compare import read_run
+    from lrqr.commands.compare import read_run
 
     write_report(ctx, read_run(run), output, force=force)
 
@@ -83,7 +84,7 @@ def datasets() -> None:
 @options.output_format
 def list_datasets(output_format: str) -> None:
     """List the data sets."""
-    from lrqr.datasets import catalog
+    from lrqr.study.datasets import catalog
 
     emit("datasets", {"datasets": catalog()}, output_format)
 
@@ -93,7 +94,7 @@ def list_datasets(output_format: str) -> None:
 @options.output_format
 def show(name: str, output_format: str) -> None:
     """Show source, licence, files and shifts of a data set."""
-    from lrqr.datasets import describe
+    from lrqr.study.datasets import describe
 
     emit("dataset", describe(name), output_format)
 
@@ -110,7 +111,7 @@ def show(name: str, output_format: str) -> None:
 @click.pass_context
 def split(ctx: click.Context, /, name: str, output: Path, **flags: Any) -> None:
     """Write one random split as source.csv, target.csv and test.csv."""
-    from lrqr.workflows.split import write_split
+    from lrqr.commands.split import write_split
 
     say_written(ctx, write_split(name, output, **flags))
 
@@ -120,9 +121,9 @@ def split(ctx: click.Context, /, name: str, output: Path, **flags: Any) -> None:
 @options.output_format
 def verify(names: tuple[str, ...], output_format: str) -> None:
     """Compare the files of data sets with their recorded sha256; exit 3 if one differs."""
-    from lrqr import datasets as stored
+    from lrqr.study import datasets as stored
 
-    problems = {name: stored.verify(name) for name in names or registry.names("datasets")}
+    problems = {name: stored.verify(name) for name in names or plugins.names("study.datasets")}
     rows = [{"name": name, "status": "; ".join(found) or "ok"} for name, found in problems.items()]
     emit("verification", {"files": rows}, output_format)
     bad = [name for name, found in problems.items() if found]

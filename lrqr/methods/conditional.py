@@ -12,8 +12,8 @@ from scipy.optimize import linprog
 
 from lrqr.arrays import row_dot
 from lrqr.errors import NotConverged, UsageError
-from lrqr.estimator import ThresholdEstimator, refuse_known, warn_few
-from lrqr.ratio import canonical_order
+from lrqr.methods.estimator import ThresholdEstimator, refuse_known, warn_few
+from lrqr.stats.ratio import canonical_order
 
 if TYPE_CHECKING:
     from lrqr.arrays import FloatArray, IntArray

@@ -10,9 +10,9 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.special import expit
 
 from lrqr.errors import DataError, UsageError
-from lrqr.estimator import RatioEstimator, warn_few
-from lrqr.quantiles import tolerant_ceil
-from lrqr.ratio import canonical_order, deal_folds
+from lrqr.methods.estimator import RatioEstimator, warn_few
+from lrqr.stats.quantiles import tolerant_ceil
+from lrqr.stats.ratio import canonical_order, deal_folds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from lrqr.divergences import (
+from lrqr.errors import LrqrWarning, UsageError
+from lrqr.methods.divergences import (
     bernoulli_divergence,
     check_divergence,
     check_radius,
     plug_in_radius,
     robust_level,
 )
-from lrqr.errors import LrqrWarning, UsageError
-from lrqr.estimator import RatioEstimator, warn_few
-from lrqr.quantiles import conformal_rank, order_statistic, rows_needed, tolerant_ceil
-from lrqr.ratio import canonical_order
+from lrqr.methods.estimator import RatioEstimator, warn_few
+from lrqr.stats.quantiles import conformal_rank, order_statistic, rows_needed, tolerant_ceil
+from lrqr.stats.ratio import canonical_order
 
 if TYPE_CHECKING:
     from lrqr.arrays import FloatArray
@@ -50,7 +50,7 @@ class DistributionallyRobust(RatioEstimator):
     slab : float
         δ of "worst-slab"; 0.1 is the authors' default.
     classifier, cross_fit, random_state
-        How the ratio is estimated; see ``lrqr.ratio.LikelihoodRatio``.
+        How the ratio is estimated; see ``lrqr.stats.ratio.LikelihoodRatio``.
 
     Attributes
     ----------

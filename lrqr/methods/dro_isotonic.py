@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 from sklearn.isotonic import isotonic_regression
 
-from lrqr.divergences import check_divergence, check_radius, plug_in_radius, worst_case_mean
-from lrqr.estimator import RatioEstimator, warn_few
+from lrqr.methods.divergences import check_divergence, check_radius, plug_in_radius, worst_case_mean
+from lrqr.methods.estimator import RatioEstimator, warn_few
 
 if TYPE_CHECKING:
     from lrqr.arrays import FloatArray
@@ -35,7 +35,7 @@ class IsotonicRobust(RatioEstimator):
         "estimate" plugs the likelihood ratio into the divergence between target and source features. The
         LR-QR paper names no radius.
     classifier, cross_fit, random_state
-        How the ratio is estimated; see ``lrqr.ratio.LikelihoodRatio``.
+        How the ratio is estimated; see ``lrqr.stats.ratio.LikelihoodRatio``.
 
     Attributes
     ----------

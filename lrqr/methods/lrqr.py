@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from lrqr import selection as selections
 from lrqr import solvers
 from lrqr.errors import DataError, UsageError
-from lrqr.estimator import ThresholdEstimator, refuse_known
-from lrqr.moments import Moments
-from lrqr.problem import Problem
+from lrqr.methods import selection as selections
+from lrqr.methods.estimator import ThresholdEstimator, refuse_known
+from lrqr.solvers.problem import Problem
+from lrqr.stats.moments import Moments
 
 if TYPE_CHECKING:
     from numbers import Real
@@ -51,7 +51,7 @@ class LRQR(ThresholdEstimator):
     ridge : float or "auto", default="auto"
         Added to the diagonal of Σ for all but the constant, in the (standardized) feature coordinates.
     selection : str, default="auto"
-        The rule that chooses what is "auto": one of ``lrqr.selection.RULES``.
+        The rule that chooses what is "auto": one of ``lrqr.methods.selection.RULES``.
     score_scale : float or "auto", default="auto"
         Scores are divided by it. "auto": their coverage-quantile.
     standardize : bool, default=True

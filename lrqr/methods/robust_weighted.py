@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
-from lrqr.divergences import check_divergence, check_radius, robust_level
-from lrqr.estimator import RatioEstimator, warn_few
-from lrqr.quantiles import weighted_quantile
+from lrqr.methods.divergences import check_divergence, check_radius, robust_level
+from lrqr.methods.estimator import RatioEstimator, warn_few
+from lrqr.stats.quantiles import weighted_quantile
 
 if TYPE_CHECKING:
     from lrqr.arrays import FloatArray
@@ -29,7 +29,7 @@ class RobustWeighted(RatioEstimator):
         A sensitivity parameter that no data reveal. The LR-QR paper names none; 0.02 is the center of
         Ai and Ren's grid on real data. 0 is weighted conformal prediction.
     classifier, cross_fit, random_state
-        How the ratio is estimated; see ``lrqr.ratio.LikelihoodRatio``.
+        How the ratio is estimated; see ``lrqr.stats.ratio.LikelihoodRatio``.
 
     Attributes
     ----------

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from lrqr.estimator import ThresholdEstimator, refuse_known, warn_few
-from lrqr.quantiles import conformal_quantile
+from lrqr.methods.estimator import ThresholdEstimator, refuse_known, warn_few
+from lrqr.stats.quantiles import conformal_quantile
 
 if TYPE_CHECKING:
     from lrqr.arrays import FloatArray

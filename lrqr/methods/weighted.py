@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
-from lrqr.estimator import RatioEstimator, warn_few
-from lrqr.quantiles import weighted_quantile
+from lrqr.methods.estimator import RatioEstimator, warn_few
+from lrqr.stats.quantiles import weighted_quantile
 
 if TYPE_CHECKING:
     from lrqr.arrays import FloatArray

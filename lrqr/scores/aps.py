@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lrqr.scoring import as_probability, as_uniform, mass_before, of_class, up_to
+from lrqr.scores.scoring import as_probability, as_uniform, mass_before, of_class, up_to
 
 if TYPE_CHECKING:
     from lrqr.arrays import BoolArray, FloatArray, IntArray

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lrqr.arrays import as_matrix, as_vector
-from lrqr.scoring import as_thresholds, interval
+from lrqr.scores.scoring import as_thresholds, interval
 
 if TYPE_CHECKING:
     from lrqr.arrays import FloatArray

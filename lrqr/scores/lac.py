@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lrqr.scoring import as_probability, of_class, up_to
+from lrqr.scores.scoring import as_probability, of_class, up_to
 
 if TYPE_CHECKING:
     from lrqr.arrays import BoolArray, FloatArray, IntArray

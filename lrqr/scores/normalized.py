@@ -8,7 +8,7 @@ import numpy as np
 
 from lrqr.arrays import as_matrix, as_vector
 from lrqr.errors import DataError
-from lrqr.scoring import as_thresholds, interval
+from lrqr.scores.scoring import as_thresholds, interval
 
 if TYPE_CHECKING:
     from lrqr.arrays import FloatArray

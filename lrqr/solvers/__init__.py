@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lrqr import registry
+from lrqr import plugins
 from lrqr.errors import UsageError
-from lrqr.problem import Problem, Solution
+from lrqr.solvers.problem import Problem, Solution
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 __all__ = ["Solution", "path", "solve"]
+
+SHARED = ("descent", "problem", "steps")
+"""Files here that are no solvers."""
 
 # A gap below this share of the largest score is rounding.
 _ROUNDING = 1e-12
@@ -71,11 +74,11 @@ def path(
 def _module(solver: str, tol: float) -> Any:
     if not tol > 0.0:
         raise UsageError(f"tol must be positive, got {tol}")
-    return registry.load("solvers", solver)
+    return plugins.load("solvers", solver)
 
 
 def _interior(problem: Problem, tol: float) -> Solution:
-    solution: Solution = registry.load("solvers", "interior").solve(problem, tol=tol)
+    solution: Solution = plugins.load("solvers", "interior").solve(problem, tol=tol)
     return solution
 
 

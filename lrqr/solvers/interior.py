@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy import linalg, optimize
 
-from lrqr.problem import Problem, Solution, Whitened, best_multiple
+from lrqr.solvers.problem import Problem, Solution, Whitened, best_multiple
 
 if TYPE_CHECKING:
     from lrqr.arrays import FloatArray

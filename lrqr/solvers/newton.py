@@ -1,6 +1,6 @@
 """Newton's method along a path of λ, from large to small, and the search for a better β of a single fit.
 
-Each λ is one run of lrqr.descent; section 4 of docs/method.md.
+Each λ is one run of lrqr.solvers.descent; section 4 of docs/method.md.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lrqr.descent import WIDEST, Descent, Point
-from lrqr.problem import Problem, Solution, Whitened
+from lrqr.solvers.descent import WIDEST, Descent, Point
+from lrqr.solvers.problem import Problem, Solution, Whitened
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lrqr.errors import UsageError
-from lrqr.problem import Problem, Solution
+from lrqr.solvers.problem import Problem, Solution
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -17,8 +17,8 @@ from sklearn.linear_model import QuantileRegressor
 
 from lrqr import solvers
 from lrqr.methods.lrqr import LRQR
-from lrqr.moments import Moments
-from lrqr.problem import Problem
+from lrqr.solvers.problem import Problem
+from lrqr.stats.moments import Moments
 
 if TYPE_CHECKING:
     from collections.abc import Callable

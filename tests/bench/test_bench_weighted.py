@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from lrqr.quantiles import weighted_quantile
+from lrqr.stats.quantiles import weighted_quantile
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,0 +1,175 @@
+"""Built-in base learners, for a user who has labeled data but no model yet.
+
+They take encoded features (n, d) and give what the scores take as ``prediction``: (n, 1) predictions or
+(n, K) probabilities. The prediction of a row never depends on the rows beside it, not by one bit.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from scipy.special import expit, softmax
+
+from lrqr.arrays import as_matrix, as_vector, row_dot
+from lrqr.errors import DataError, UsageError
+from lrqr.plugins import BASES, suggest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lrqr.arrays import FloatArray, IntArray
+
+TRAINING_SHARE = 0.5
+"""Share of the labeled source rows that fits a base learner; the rest calibrates."""
+
+_PENALTIES = np.logspace(-3, 4, 15)
+_FOLDS = 5
+
+
+class BaseLearner:
+    """A model of the outcome, fitted on rows that will not calibrate.
+
+    Parameters
+    ----------
+    name : {"ridge", "hist-gradient-boosting", "logistic"}
+        ``ridge``: linear regression on standardized features, penalty by 5-fold cross-validation.
+        ``logistic``: multinomial logistic regression likewise. ``hist-gradient-boosting``: scikit-learn's
+        gradient boosted trees, for numbers or for classes.
+    classify : bool
+        Whether the outcome is a class.
+    random_state : int, default=0
+
+    Attributes
+    ----------
+    classes_ : list of str
+        Labels in the order of the columns of `predict`; empty for regression.
+    model_ : fitted scikit-learn estimator
+    """
+
+    def __init__(self, name: str, *, classify: bool, random_state: int = 0) -> None:
+        if name not in BASES:
+            hint = suggest(name, BASES)
+            raise UsageError(f"unknown base learner {name!r}{hint}; choose one of: {', '.join(BASES)}")
+        if name == "ridge" and classify:
+            raise UsageError("base learner 'ridge' predicts numbers; for classes use logistic")
+        if name == "logistic" and not classify:
+            raise UsageError("base learner 'logistic' predicts classes; for numbers use ridge")
+        self.name = name
+        self.classify = classify
+        self.random_state = random_state
+        self.classes_: list[str] = []
+
+    def fit(self, X: FloatArray, y: Any) -> Self:
+        """Fit on encoded features (n, d) and outcomes (n,): numbers, or labels of any kind."""
+        features = as_matrix(X, "X")
+        if self.classify:
+            labels = np.asarray([str(label) for label in y])
+            self.classes_ = sorted(set(labels.tolist()))
+            if len(self.classes_) < 2:
+                raise DataError(f"a classifier needs two classes or more, the outcome holds {self.classes_}")
+            target: Any = labels
+        else:
+            target = as_vector(y, "outcome", length=len(features))
+        self.model_ = self._fit(features, target)
+        return self
+
+    def predict(self, X: FloatArray) -> FloatArray:
+        """Predictions (n, 1), or probabilities (n, K) with columns as in ``classes_``."""
+        features = as_matrix(X, "X")
+        if len(features) == 0:
+            return np.empty((0, max(1, len(self.classes_))))
+        if self.name == "hist-gradient-boosting":
+            if self.classify:
+                return np.asarray(self.model_.predict_proba(features), dtype=np.float64)
+            return np.asarray(self.model_.predict(features), dtype=np.float64)[:, None]
+        scaler, linear = self.model_[0], self.model_[1]
+        standard = (features - scaler.mean_) / scaler.scale_
+        coef, intercept = np.atleast_2d(linear.coef_), np.atleast_1d(linear.intercept_)
+        values: FloatArray = np.column_stack([row_dot(standard, row) for row in coef]) + intercept
+        if not self.classify:
+            return values
+        if values.shape[1] == 1:
+            return np.column_stack([expit(-values[:, 0]), expit(values[:, 0])])
+        probabilities: FloatArray = softmax(values, axis=1)
+        return probabilities
+
+    def to_state(self) -> dict[str, Any]:
+        """Name, classes and the fitted estimator."""
+        return {
+            "name": self.name,
+            "classify": self.classify,
+            "classes": list(self.classes_),
+            "model": self.model_,
+        }
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        """Rebuild the learner that `to_state` described."""
+        learner = cls(state["name"], classify=state["classify"])
+        learner.classes_ = list(state["classes"])
+        learner.model_ = state["model"]
+        return learner
+
+    def _fit(self, features: FloatArray, target: Any) -> Any:
+        from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+        from sklearn.linear_model import LogisticRegression, Ridge
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import StandardScaler
+
+        if self.name == "hist-gradient-boosting":
+            trees = HistGradientBoostingClassifier if self.classify else HistGradientBoostingRegressor
+            return trees(early_stopping=False, random_state=self.random_state).fit(features, target)
+        linear = LogisticRegression(max_iter=1000) if self.classify else Ridge()
+        pipeline = make_pipeline(StandardScaler(), linear)
+        pipeline.set_params(**self._penalty(pipeline, features, target))
+        return pipeline.fit(features, target)
+
+    def _penalty(self, pipeline: Any, features: FloatArray, target: Any) -> dict[str, float]:
+        """Choose the penalty by shuffled cross-validation (a file may be sorted by its outcome)."""
+        from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
+
+        fewest = np.unique(target, return_counts=True)[1].min() if self.classify else len(target)
+        folds = min(_FOLDS, int(fewest))
+        if folds < 2:
+            return {}
+        if not self.classify:
+            parts = KFold(folds, shuffle=True, random_state=self.random_state).split(features)
+            errors = sum(_ridge_errors(features, target, kept, held) for kept, held in parts)
+            return {"ridge__alpha": float(_PENALTIES[np.argmin(errors)])}
+        search = GridSearchCV(
+            pipeline,
+            {"logisticregression__C": 1.0 / _PENALTIES},
+            scoring="neg_log_loss",
+            cv=StratifiedKFold(folds, shuffle=True, random_state=self.random_state),
+            refit=False,
+        ).fit(features, target)
+        return {name: float(value) for name, value in search.best_params_.items()}
+
+
+def _ridge_errors(X: FloatArray, y: FloatArray, kept: IntArray, held: IntArray) -> FloatArray:
+    """Mean squared error on the held-out rows for each penalty: one eigendecomposition serves them all."""
+    from sklearn.preprocessing import StandardScaler
+
+    scaler = StandardScaler().fit(X[kept])
+    Z, level = scaler.transform(X[kept]), y[kept].mean()
+    values, vectors = np.linalg.eigh(Z.T @ Z)
+    rotated = vectors.T @ (Z.T @ (y[kept] - level))
+    shrunk = rotated[:, None] / (np.maximum(values, 0.0)[:, None] + _PENALTIES)
+    residuals = y[held, None] - level - scaler.transform(X[held]) @ (vectors @ shrunk)
+    errors: FloatArray = np.square(residuals).mean(axis=0)
+    return errors
+
+
+def training_rows(n: int, random_state: int, *, classes: Sequence[str] | None = None) -> np.ndarray[Any, Any]:
+    """Choose which of n rows fit the learner, a boolean mask; at random, the same for the same seed.
+
+    With ``classes`` (the label of each row) every class is divided alike, so that the learner knows them all.
+    """
+    rng = np.random.default_rng(random_state)
+    mask = np.zeros(n, dtype=np.bool_)
+    labels = np.zeros(n, dtype=np.int64) if classes is None else np.unique(classes, return_inverse=True)[1]
+    for label in np.unique(labels):
+        rows = rng.permutation(np.flatnonzero(labels == label))
+        mask[rows[: max(1, round(TRAINING_SHARE * len(rows)))]] = True
+    return mask

@@ -1,0 +1,261 @@
+"""Two learned features in place of many given ones: domain log-odds and predicted score, cross-fitted.
+
+LR-QR with few, informative features is the default of ``lrqr fit``; docs/selection.md has the evidence.
+Both features are scalar functions of a row, so what is said of LR-QR in docs/method.md holds for them too.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.exceptions import NotFittedError
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+from lrqr.arrays import LARGEST_SEED, FloatArray, IntArray, as_matrix, as_vector, distinct_columns, mean_of
+from lrqr.errors import DataError
+from lrqr.stats.ratio import LOG_ODDS_LIMIT, LikelihoodRatio, canonical_order, deal_folds
+
+NAMES = ("log_odds", "predicted_score")
+FOLDS = 5
+REPEATS = 2
+# More given features than that are replaced by their principal components before trees are grown on them.
+WIDE = 128
+COMPONENTS = 30
+# Level of the predicted quantile: that of the shape at 90 % coverage, and still easy to learn.
+_LEVEL = 0.8
+# Below so many rows a second thread costs trees more than it brings, and very much more on a busy machine.
+_MANY = 20_000
+
+
+class LearnedFeatures:
+    """Map rows to φ(x) = (domain log-odds, predicted score), in which LR-QR is then fitted.
+
+    The log-odds come from gradient boosted trees that tell target from source rows
+    (:class:`~lrqr.stats.ratio.LikelihoodRatio`), the predicted score from trees that predict its 80 % quantile from
+    the same rows. Both are cross-fitted: a row that took part in the fit gets values from models that have
+    not seen it, averaged over two random partitions; a new row gets the mean over all fold models.
+
+    Parameters
+    ----------
+    predict_score : bool, default=True
+        False leaves the predicted score out: the log-odds alone, for thresholds that vary with the
+        likelihood ratio only.
+    random_state : int, default=0
+        Seed of the partitions and of the trees.
+
+    Attributes
+    ----------
+    source_ratio_ : ndarray of shape (n1,)
+        Out-of-fold likelihood ratios of the source rows, mean 1.
+    n_features_in_ : int
+        d.
+    n_predictions_ : int
+        Columns of the predictions that were given at fit; 0 without.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> source, target = rng.normal(size=(200, 3)), rng.normal(1.0, 1.0, size=(100, 3))
+    >>> scores = np.abs(rng.normal(size=200)) * np.exp(source[:, 0])
+    >>> features = LearnedFeatures()
+    >>> own, of_target = features.fit_transform(source, scores, target)
+    >>> own.shape, of_target.shape, features.transform(target[:7]).shape
+    ((200, 2), (100, 2), (7, 2))
+    """
+
+    def __init__(self, *, predict_score: bool = True, random_state: int | None = 0) -> None:
+        self.predict_score = predict_score
+        self.random_state = random_state
+
+    def fit_transform(
+        self,
+        X: Any,
+        y: Any,
+        X_target: Any,
+        *,
+        prediction: Any = None,
+        prediction_target: Any = None,
+    ) -> tuple[FloatArray, FloatArray]:
+        """Learn the features; return those of the rows it learned from, out-of-fold.
+
+        Parameters
+        ----------
+        X : array-like of shape (n1, d)
+            Labeled source rows.
+        y : array-like of shape (n1,)
+            Their scores.
+        X_target : array-like of shape (n2, d)
+            Unlabeled target rows.
+        prediction, prediction_target : array-like of shape (n1, k), (n2, k), optional
+            What the user's model says of these rows. It is a function of the row and says much about how
+            large its score will be. Both or neither.
+
+        Returns
+        -------
+        source, target : ndarrays of shape (n1, 2), (n2, 2)
+            Or one column, without the predicted score.
+        """
+        rows = as_matrix(X, "X")
+        scores = as_vector(y, "y", length=len(rows))
+        target = as_matrix(X_target, "X_target", columns=rows.shape[1])
+        if len(rows) < 2 or len(target) < 2:
+            raise DataError(
+                f"learned features need 2 rows or more of each domain, got {len(rows)} source and "
+                f"{len(target)} target rows; use --features given"
+            )
+        if (prediction is None) != (prediction_target is None):
+            raise DataError("learned features need the predictions of source and target, or of neither")
+        self.n_features_in_ = rows.shape[1]
+        hints = None if prediction is None else as_matrix(prediction, "prediction")
+        self.n_predictions_ = 0 if hints is None else hints.shape[1]
+        self.kept_ = distinct_columns(rows, target)
+        self._compress(np.vstack([rows[:, self.kept_], target[:, self.kept_]]))
+        inputs = self._inputs(rows, prediction)
+        target_inputs = self._inputs(target, prediction_target)
+        with _threads(len(rows) + len(target)):
+            return self._learn(inputs, scores, target_inputs)
+
+    def transform(self, X: Any, *, prediction: Any = None) -> FloatArray:
+        """Return the learned features (n, 2 or 1) of new rows; pass their predictions if fit had them."""
+        self._check_fitted()
+        rows = as_matrix(X, "X", columns=self.n_features_in_)
+        if len(rows) == 0:
+            return np.empty((0, len(NAMES) if self.models_ else 1))
+        inputs = self._inputs(rows, prediction)
+        with _threads(len(rows)):
+            log_odds = mean_of([ratio.log_odds(inputs) for ratio in self.ratios_])
+            return self._features(log_odds, self._predicted(inputs))
+
+    def ratio(self, features: FloatArray) -> FloatArray:
+        """Return the likelihood ratio (n,), on the scale of ``source_ratio_``, of learned features."""
+        ratio: FloatArray = np.exp(np.clip(features[:, 0], -LOG_ODDS_LIMIT, LOG_ODDS_LIMIT)) / self.norm_
+        return ratio
+
+    def to_state(self) -> dict[str, Any]:
+        """Return what `transform` needs: arrays and fitted scikit-learn trees."""
+        self._check_fitted()
+        return {
+            "n_features": self.n_features_in_,
+            "n_predictions": self.n_predictions_,
+            "norm": self.norm_,
+            "kept": self.kept_,
+            "center": self.center_,
+            "directions": self.directions_,
+            "ratios": [ratio.to_state() for ratio in self.ratios_],
+            "models": list(self.models_),
+        }
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        """Rebuild the map that `to_state` described (without the ratios of the rows it learned from)."""
+        made = cls()
+        made.n_features_in_ = state["n_features"]
+        made.n_predictions_ = state["n_predictions"]
+        made.norm_ = state["norm"]
+        made.kept_ = state["kept"]
+        made.center_, made.directions_ = state["center"], state["directions"]
+        made.ratios_ = [LikelihoodRatio.from_state(ratio) for ratio in state["ratios"]]
+        made.models_ = list(state["models"])
+        return made
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "models_"):
+            raise NotFittedError("the learned features are not fitted yet: call fit_transform first")
+
+    def _compress(self, pooled: FloatArray) -> None:
+        """Find the principal components of standardized rows where there are too many features for trees."""
+        self.center_, self.directions_ = pooled.mean(axis=0), None
+        if pooled.shape[1] <= WIDE:
+            return
+        spread = pooled.std(axis=0)
+        scale = np.where(spread > 1e-12 * np.abs(pooled).max(axis=0), spread, np.inf)  # constants drop out
+        # rows in canonical order: the same components, to the last bit, however the rows are shuffled
+        standard = ((pooled - self.center_) / scale)[canonical_order(pooled)]
+        right = np.linalg.svd(standard, full_matrices=False)[2][:COMPONENTS]
+        signs = np.sign(right[np.arange(len(right)), np.abs(right).argmax(axis=1)])
+        self.directions_ = (right * signs[:, None] / scale).T
+
+    def _inputs(self, rows: FloatArray, prediction: Any) -> FloatArray:
+        """Return what the trees see of rows (n, d): features or components, then the predictions."""
+        rows = rows[:, self.kept_]
+        if self.directions_ is not None:
+            # row by row: a row's components do not depend on its batch by one bit
+            rows = np.einsum("ij,jk->ik", rows - self.center_, self.directions_, optimize=False)
+        if not self.n_predictions_:
+            return rows
+        if prediction is None:
+            raise DataError("the learned features were fitted with predictions: pass those of these rows too")
+        hints = as_matrix(prediction, "prediction", columns=self.n_predictions_)
+        if len(hints) != len(rows):
+            raise DataError(f"prediction has {len(hints)} rows, expected {len(rows)}")
+        return np.hstack([rows, _summary(hints)])
+
+    def _learn(
+        self, inputs: FloatArray, scores: FloatArray, target_inputs: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Grow all trees; return the features of the rows, out-of-fold."""
+        seeds = [((self.random_state or 0) + repeat) % (LARGEST_SEED + 1) for repeat in range(REPEATS)]
+        self.ratios_ = [
+            LikelihoodRatio("hist-gradient-boosting", FOLDS, random_state=seed).fit(inputs, target_inputs)
+            for seed in seeds
+        ]
+        log_odds = np.mean([ratio.source_log_odds_ for ratio in self.ratios_], axis=0)
+        target_log_odds = np.mean([ratio.target_log_odds_ for ratio in self.ratios_], axis=0)
+        # sorted: the same mean, to the last bit, however the rows are shuffled
+        self.norm_ = float(np.exp(np.sort(log_odds)).mean())
+        self.source_ratio_ = np.exp(log_odds) / self.norm_
+        fitted = [_cross_fit(inputs, scores, seed) for seed in seeds] if self.predict_score else []
+        self.models_ = [model for models, _ in fitted for model in models]
+        return (
+            self._features(log_odds, [own for _, own in fitted]),
+            self._features(target_log_odds, self._predicted(target_inputs)),
+        )
+
+    def _predicted(self, inputs: FloatArray) -> list[FloatArray]:
+        return [model.predict(inputs) for model in self.models_]
+
+    def _features(self, log_odds: FloatArray, predicted: list[FloatArray]) -> FloatArray:
+        """Put the columns together; of several predictions of the score the mean, of none no column."""
+        return np.column_stack([log_odds, mean_of(predicted)] if predicted else [log_odds])
+
+
+def _threads(rows: int) -> Any:
+    """Return a context in which trees use one thread, unless there are many rows."""
+    return threadpool_limits(1 if rows < _MANY else None, user_api="openmp")
+
+
+def _summary(prediction: FloatArray) -> FloatArray:
+    """Return predictions as they are; of three probabilities or more, the largest and the entropy."""
+    if prediction.shape[1] <= 2:
+        return prediction
+    safe = np.clip(prediction, np.finfo(np.float64).tiny, None)
+    return np.column_stack([prediction.max(axis=1), -(prediction * np.log(safe)).sum(axis=1)])
+
+
+def _cross_fit(inputs: FloatArray, scores: FloatArray, seed: int) -> tuple[list[Any], FloatArray]:
+    """Return the fold models and the out-of-fold predictions (n,) of the scores' quantile."""
+    order: IntArray = canonical_order(inputs, scores)
+    rows, ordered = inputs[order], scores[order]
+    folds = deal_folds(len(rows), min(FOLDS, len(rows)), seed)
+    own, models = np.empty(len(rows)), []
+    for fold in range(folds.max() + 1):
+        held = folds == fold
+        model = HistGradientBoostingRegressor(
+            loss="quantile",
+            quantile=_LEVEL,
+            learning_rate=0.05,
+            max_iter=80,
+            max_leaf_nodes=8,
+            min_samples_leaf=15,
+            max_features=0.3,
+            early_stopping=False,
+            random_state=seed,
+        ).fit(rows[~held], ordered[~held])
+        own[held] = model.predict(rows[held])
+        models.append(model)
+    back = np.empty(len(rows))
+    back[order] = own
+    return models, back

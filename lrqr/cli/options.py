@@ -1,0 +1,345 @@
+"""Every flag that commands share, defined once; TOML files as defaults; levels; names with "did you mean"."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+from click.shell_completion import CompletionItem
+
+from lrqr import plugins
+from lrqr.errors import UsageError
+from lrqr.plugins import BASES, INFINITE, ON_MISSING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+Command = TypeVar("Command", bound="Callable[..., Any]")
+
+FORMATS = ("table", "json", "csv")
+
+CONFIG = "lrqr.study.config"
+"""Where a context remembers the file that its defaults came from."""
+
+
+class Name(click.ParamType[str]):
+    """One of a list of names; a misspelt one gets "did you mean"."""
+
+    def __init__(self, kind: str, choices: Iterable[str] | str) -> None:
+        self.name = kind
+        self._choices = choices
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The names: given, or those of a plug-in package."""
+        return plugins.names(self._choices) if isinstance(self._choices, str) else tuple(self._choices)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the name if it is one."""
+        if value in self.choices:
+            return str(value)
+        hint = plugins.suggest(str(value), self.choices)
+        message = f"unknown {self.name} {value!r}{hint}; choose one of: {', '.join(self.choices)}"
+        raise click.BadParameter(message, ctx, param)
+
+    def get_metavar(self, *_: Any, **__: Any) -> str | None:
+        """Show the names where they are few."""
+        return "[" + "|".join(self.choices) + "]" if len(self.choices) <= 3 else self.name.upper()
+
+    def shell_complete(self, *arguments: Any) -> list[CompletionItem]:
+        """Complete to the names."""
+        incomplete = arguments[-1]
+        return [CompletionItem(name) for name in self.choices if name.startswith(incomplete)]
+
+
+class AutoFloat(click.ParamType["float | str"]):
+    """A number, or ``auto``."""
+
+    name = "auto|FLOAT"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float | str:
+        """Return the number, or ``"auto"``."""
+        if value == "auto":
+            return "auto"
+        try:
+            return float(value)
+        except (TypeError, ValueError):
+            raise click.BadParameter(f"{value!r} is neither a number nor 'auto'", ctx, param) from None
+
+
+class Level(click.ParamType[float]):
+    """A share strictly between 0 and 1; a percentage gets "did you mean"."""
+
+    name = "float"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the share."""
+        level = float(click.FLOAT.convert(value, param, ctx))
+        if 0.0 < level < 1.0:
+            return level
+        hint = f"; did you mean {level / 100:g}?" if 1.0 < level < 100.0 else ""
+        message = f"must lie strictly between 0 and 1, got {level:g}{hint}"
+        raise click.BadParameter(message, ctx, param)
+
+
+def read_config(ctx: click.Context, param: click.Parameter, value: Path | None) -> Path | None:  # noqa: ARG001 - click's signature
+    """Make the values of a TOML file the defaults of this command's options."""
+    if value is None:
+        return None
+    try:
+        with value.open("rb") as file:
+            raw = tomllib.load(file)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise click.UsageError(f"{value} is not valid TOML: {error}", ctx) from error
+    ctx.default_map = {**(ctx.default_map or {}), **config_defaults(raw, value, ctx)}
+    ctx.meta[CONFIG] = value
+    return value
+
+
+def config_defaults(raw: Mapping[str, Any], path: Path, ctx: click.Context) -> dict[str, Any]:
+    """Values for this command: those of its own table before those at the top.
+
+    A key at the top may belong to any command, so that one file serves them all. Keys that belong to none and
+    values that are none of their option's are errors of the file, and all of them are named at once.
+    """
+    own = _by_flag(ctx.command)
+    group = ctx.parent.command if ctx.parent else ctx.command
+    commands = group.commands if isinstance(group, click.Group) else {}
+    every = {flag for command in commands.values() for flag in _by_flag(command)} | own.keys()
+    name = ctx.info_name or ""
+    table = raw.get(name, {})
+    if not isinstance(table, dict):
+        raise click.UsageError(f"{path}: {name!r} must be a table of options, [{name}], got {table!r}", ctx)
+    top = {key: value for key, value in raw.items() if not (isinstance(value, dict) and key in commands)}
+    problems = [
+        f"unknown key {key!r}{plugins.suggest(key, every)}"
+        for key in top
+        if key.replace("_", "-") not in every
+    ]
+    problems += [
+        f"unknown key {key!r} in [{name}]{plugins.suggest(key, own)}"
+        for key in table
+        if key.replace("_", "-") not in own
+    ]
+    values: dict[str, Any] = {}
+    for where, keys in (("", top), (f" in [{name}]", table)):
+        for key, value in keys.items():
+            option = own.get(key.replace("_", "-"))
+            if option is None or option.name is None:
+                continue
+            try:
+                values[option.name] = _as_typed(option, value)
+                option.type_cast_value(ctx, values[option.name])
+            except click.BadParameter as error:
+                problems.append(f"key {key!r}{where}: {error.message.rstrip('.')}")
+    if problems:
+        raise click.UsageError(f"{path}: {'; '.join(problems)}", ctx)
+    return values
+
+
+def _as_typed(option: click.Option, value: Any) -> Any:
+    """Return a value of a file as it would be typed, so that it is read by the same rules."""
+    if isinstance(value, dict) or (isinstance(value, list) and not option.multiple):
+        raise click.BadParameter(f"takes one value, got {value!r}")
+    if option.multiple:
+        return [str(item) for item in (value if isinstance(value, list) else [value])]
+    return value if option.is_flag and isinstance(value, bool) else str(value)
+
+
+def _by_flag(command: click.Command) -> dict[str, click.Option]:
+    return {
+        flag.removeprefix("--"): option
+        for option in command.params
+        if isinstance(option, click.Option) and option.name != "config"
+        for flag in option.opts
+        if flag.startswith("--")
+    }
+
+
+def resolve_level(ctx: click.Context, coverage: float | None, alpha: float | None) -> float:
+    """Turn ``--coverage`` and ``--alpha`` into one coverage; a flag wins over the configuration file.
+
+    Raises
+    ------
+    UsageError
+        If both are given.
+    """
+    if coverage is not None and alpha is not None:
+        flags = [
+            ctx.get_parameter_source(name) == click.core.ParameterSource.COMMANDLINE
+            for name in ("coverage", "alpha")
+        ]
+        if flags == [True, False]:
+            alpha = None
+        elif flags == [False, True]:
+            coverage = None
+        else:
+            raise UsageError(
+                "--coverage and --alpha say the same thing (alpha = 1 - coverage): pass one of them"
+            )
+    if alpha is not None:
+        if alpha > 0.5:
+            click.echo(
+                f"Warning: --alpha {alpha:g} asks for a coverage of only {100 * (1 - alpha):.3g} %; "
+                f"did you mean --coverage {alpha:g}?",
+                err=True,
+            )
+        return round(1.0 - alpha, 12)
+    return 0.9 if coverage is None else coverage
+
+
+def split_names(values: Iterable[str]) -> tuple[str, ...]:
+    """Flatten ``--features a,b --features c`` to names, in order and without repeats."""
+    names = [name.strip() for value in values for name in value.split(",")]
+    return tuple(dict.fromkeys(name for name in names if name))
+
+
+def combine(*decorators: Callable[[Any], Any]) -> Callable[[Command], Command]:
+    """Apply option decorators so that ``--help`` lists them in the given order."""
+
+    def decorate(command: Command) -> Command:
+        for decorator in reversed(decorators):
+            command = decorator(command)
+        return command
+
+    return decorate
+
+
+PATH = click.Path(path_type=Path)
+EXISTING = click.Path(path_type=Path, exists=True)
+
+config = click.option(
+    "-c",
+    "--config",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    callback=read_config,
+    is_eager=True,
+    expose_value=False,
+    help="TOML file of defaults for the options below (a flag wins over it).",
+)
+seed = click.option(
+    "--seed",
+    type=click.IntRange(0, 2**32 - 1),
+    default=0,
+    show_default=True,
+    help="Seed of everything random.",
+)
+force = click.option("--force", is_flag=True, help="Replace what is at the output already.")
+strict = click.option("--strict", is_flag=True, help="Exit 3 if there is no overlap, 4 if not converged.")
+level = combine(
+    click.option(
+        "--coverage", type=Level(), help="The promised share of covered target rows.  [default: 0.9]"
+    ),
+    click.option("--alpha", type=Level(), help="Another way to say it: 1 - coverage."),
+)
+output_format = click.option(
+    "--format",
+    "output_format",
+    type=Name("format", FORMATS),
+    default="table",
+    show_default=True,
+    help="How to print.",
+)
+infinite = click.option(
+    "--infinite",
+    type=Name("policy", INFINITE),
+    default="allow",
+    show_default=True,
+    help="Where no finite answer keeps the promise: keep infinity, cut to the largest score, or stop.",
+)
+on_missing = click.option(
+    "--on-missing",
+    type=Name("policy", ON_MISSING),
+    default="error",
+    show_default=True,
+    help="Missing values: stop, drop their rows, or impute features.",
+)
+on_missing_as_fit = click.option(
+    "--on-missing",
+    type=Name("policy", ON_MISSING),
+    help="Missing values: stop, drop their rows, or impute features.  "
+    "[default: impute if the fit did, else error]",
+)
+group = click.option("--group", metavar="COLUMN", help="Report coverage for each value of this column too.")
+identifier = click.option(
+    "--id", "identifier", metavar="COLUMN", help="Column to carry along as the name of a row."
+)
+report = click.option("--report", type=PATH, help="Write a self-contained HTML report here.")
+method = click.option(
+    "--method",
+    type=Name("method", "methods"),
+    default="lrqr",
+    show_default=True,
+    help="How scores become thresholds.",
+)
+methods = click.option(
+    "--method",
+    "methods",
+    type=Name("method", "methods"),
+    multiple=True,
+    help="May be repeated.  [default: all]",
+)
+score = click.option(
+    "--score",
+    type=Name("score", "scores"),
+    help="How far an outcome is from a prediction.  [default: absolute; lac with probabilities]",
+)
+columns = combine(
+    click.option("--outcome", metavar="COLUMN", help="Column of the outcome."),
+    click.option(
+        "--prediction",
+        metavar="COLUMN",
+        multiple=True,
+        help="Column of your model's prediction. Two for cqr (low, high), normalized (prediction, spread).",
+    ),
+    click.option(
+        "--probability",
+        metavar="PATTERN",
+        multiple=True,
+        help="Columns of class probabilities, such as 'p_*': class names are what * stands for.",
+    ),
+    click.option("--score-column", metavar="COLUMN", help="Column of scores that you computed yourself."),
+    click.option(
+        "--base",
+        type=Name("base", BASES),
+        help="You have no model: fit this one on half of the source and calibrate on the other half.",
+    ),
+)
+features = combine(
+    click.option(
+        "--features",
+        metavar="COLUMN|MAP",
+        multiple=True,
+        help="Columns that the threshold may depend on (patterns and commas work), and/or the feature map: "
+        "'given' uses them as they are, 'learned' what is learned from them, 'constant' only their ratio.  "
+        "[default: 'learned' for intervals and 'constant' for sets; 'given' if rows are few or λ is chosen]",
+    ),
+    click.option("--exclude", metavar="COLUMN", multiple=True, help="Columns that are not features."),
+    click.option(
+        "--categorical", metavar="COLUMN", multiple=True, help="Number columns that are categories."
+    ),
+    click.option(
+        "--weight-column",
+        metavar="COLUMN",
+        help="Column of known likelihood ratios, read again by predict and evaluate.",
+    ),
+)
+tuning = combine(
+    click.option(
+        "--regularization",
+        type=AutoFloat(),
+        default="auto",
+        show_default=True,
+        help="λ of LR-QR, in units of scaled scores.",
+    ),
+    click.option("--ridge", type=AutoFloat(), default="auto", show_default=True, help="Ridge μ of LR-QR."),
+    click.option(
+        "--selection",
+        metavar="RULE",
+        default="auto",
+        show_default=True,
+        help="Rule that chooses λ and the ridge (docs/selection.md).",
+    ),
+)

@@ -1,0 +1,82 @@
+"""``lrqr diagnose``: how far two files are apart and what may be promised."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lrqr.calibrate import model as models
+from lrqr.data import tables
+from lrqr.data.encoder import TableEncoder
+from lrqr.data.formats import open_table
+from lrqr.data.roles import expand
+from lrqr.data.schema import schema_differences
+from lrqr.stats.diagnosis import diagnose as compare_features
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from lrqr.data.roles import Roles
+
+
+def diagnose(
+    source: Path,
+    target: Path,
+    roles: Roles,
+    *,
+    model: Path | None = None,
+    coverage: float | None = None,
+    on_missing: str | None = None,
+    seed: int = 0,
+) -> dict[str, Any]:
+    """Compare the features of two files.
+
+    Parameters
+    ----------
+    source, target : Path
+    roles : Roles
+        Which columns are features; with ``model`` those of the model are used instead.
+    model : Path, optional
+        A model directory: its features, its encoding and its coverage.
+    coverage : float, optional
+        The promise that the verdict is about; 0.9, or that of the model.
+    on_missing : {"error", "drop", "impute"}, optional
+        Default: ``"impute"`` if there is a model that was fitted so, else ``"error"``.
+
+    Returns
+    -------
+    dict
+        The keys of ``diagnose --format json`` (docs/cli.md), and pictures for the report.
+    """
+    fitted = None if model is None else models.load(model)
+    found = tables.resolve(roles, source, target) if fitted is None else fitted.roles
+    policy = on_missing or ("error" if fitted is None else fitted.on_missing)
+    samples = [tables.read(path, found, on_missing=policy) for path in (source, target)]
+    frames = [sample.features for sample in samples]
+    if fitted is None:
+        encoder = TableEncoder().fit(*frames, categorical=found.categorical, on_missing=policy)
+    else:
+        encoder = fitted.encoder
+    level = coverage or (0.9 if fitted is None else fitted.coverage)
+    result = compare_features(
+        *(encoder.transform(frame) for frame in frames),
+        names=encoder.names_,
+        coverage=level,
+        random_state=seed,
+    )
+    differences = schema_differences(*frames)
+    names = [_unassigned(path, found) for path in (source, target)]
+    differences["only_source"] = [name for name in names[0] if name not in names[1]]
+    differences["only_target"] = [name for name in names[1] if name not in names[0]]
+    return {
+        **result.to_dict(pictures=True),
+        "promise": result.promise,
+        "nominal": level,
+        "columns": differences,
+    }
+
+
+def _unassigned(path: Path, roles: Roles) -> list[str]:
+    """Return the columns without a role: the outcome, say, is not expected in a target."""
+    names = open_table(path).columns
+    known = roles.taken.union(expand(roles.exclude, names, [], "excluded"))
+    return [name for name in names if name not in known]

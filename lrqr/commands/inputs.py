@@ -1,0 +1,152 @@
+"""What several commands ask for, and the reading of their files."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from lrqr import plugins
+from lrqr.calibrate.model import PRECOMPUTED
+from lrqr.data import columns, tables
+from lrqr.data import roles as parts
+from lrqr.data.roles import Roles
+from lrqr.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from lrqr.data.tables import Sample
+
+
+Source = Any
+"""The path of a file, or a pandas, polars or Arrow table."""
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What `fit` and `compare` are asked for; the fields are their options."""
+
+    roles: Roles
+    coverage: float = 0.9
+    score: str | None = None
+    base: str | None = None
+    on_missing: str = "error"
+    seed: int = 0
+
+
+def is_path(data: Source) -> bool:
+    """Whether it names a file, rather than being a table."""
+    return isinstance(data, str | os.PathLike)
+
+
+def read(
+    data: Source,
+    roles: Roles,
+    choices: Choices,
+    *,
+    need: Sequence[str] = ("features",),
+    optional: Sequence[str] = ("id",),
+) -> Sample:
+    """Read the needed columns of a file or a table, and the optional ones where they exist."""
+    reading: dict[str, Any] = {"on_missing": choices.on_missing, "need": need, "optional": optional}
+    return (
+        tables.read(data, roles, **reading) if is_path(data) else tables.frame_sample(data, roles, **reading)
+    )
+
+
+def resolve(choices: Choices, source: Source, *others: Source) -> tuple[Roles, str]:
+    """Find the columns of all roles, the score, and the classes; refuse options that do not go together."""
+    given = (source, *others)
+    if all(map(is_path, given)):
+        roles = tables.resolve(choices.roles, *given)
+    elif any(map(is_path, given)):
+        raise UsageError("pass the paths of files, or data frames, not some of each")
+    else:
+        names = [columns.frame_columns(frame) for frame in given]
+        roles = parts.resolve(choices.roles, *names, where=("source", "target", "test"))
+        parts.refuse_disjoint(roles, *names)
+    score = choices.score or _default_score(choices, roles, source)
+    check(choices, roles, score)
+    if choices.base and plugins.load("scores", score).TASK == "classification":
+        roles = replace(roles, classes=_labels(source, roles))
+    return roles, score
+
+
+def needed(choices: Choices, roles: Roles, score: str) -> list[str]:
+    """Roles that a labeled file must have."""
+    own = score == PRECOMPUTED
+    need = ["features", "score" if own else "outcome"]
+    need += [] if choices.base or own else ["prediction"]
+    return need + (["weight"] if roles.weight else [])
+
+
+def check(choices: Choices, roles: Roles, score: str) -> None:
+    """Refuse combinations of options that make no sense."""
+    module = plugins.load("scores", score)
+    asked, inputs = choices.roles, module.INPUTS
+    if choices.base and (asked.prediction or asked.score_column):
+        raise UsageError(
+            "--base fits a model for you: leave out --prediction, --probability and --score-column"
+        )
+    if asked.score_column and (asked.prediction or score != PRECOMPUTED):
+        raise UsageError("--score-column brings scores of your own: leave out --score and predictions")
+    if score == PRECOMPUTED and not roles.score_column:
+        raise UsageError("--score precomputed needs --score-column")
+    if roles.probability and module.TASK == "regression":
+        raise UsageError(f"--probability is for classification, score {score!r} is for regression")
+    if module.TASK == "classification" and roles.prediction and not roles.probability:
+        raise UsageError(
+            f"score {score!r} needs --probability, one column per class, instead of --prediction"
+        )
+    if choices.base and module.TASK == "regression" and score != "absolute":
+        raise UsageError(f"--base predicts one number a row, which score {score!r} cannot use; use absolute")
+    if module.TASK == "regression" and roles.prediction and len(roles.prediction) != len(inputs):
+        raise UsageError(
+            f"score {score!r} needs {len(inputs)} prediction column(s) ({', '.join(inputs)}), "
+            f"got {len(roles.prediction)}: {', '.join(roles.prediction)}"
+        )
+
+
+def check_folder(folder: Path, paths: Iterable[Path], *, force: bool) -> None:
+    """Refuse to write over the results of another run."""
+    if folder.is_file():
+        raise UsageError(f"{folder} is a file; pass a directory to -o")
+    there = [str(path) for path in paths if path.exists()]
+    if there and not force:
+        raise UsageError(f"{', '.join(there)} exist already; pass --force to replace them")
+
+
+def _default_score(choices: Choices, roles: Roles, source: Source) -> str:
+    if roles.score_column and not roles.prediction and not choices.base:
+        return PRECOMPUTED
+    if roles.probability or choices.base == "logistic":
+        return "lac"
+    if choices.base == "hist-gradient-boosting" and roles.outcome:
+        return "lac" if _is_text(source, roles.outcome) else "absolute"
+    return "absolute"
+
+
+def _is_text(source: Source, name: str) -> bool:
+    if is_path(source):
+        return any(c.name == name and c.kind == "categorical" for c in tables.schema(source))
+    column = dict(columns.frame_items(source, [name]))[name]
+    return columns.is_text(column) and not columns.numbers(column, name).numeric
+
+
+def _labels(source: Source, roles: Roles) -> tuple[str, ...]:
+    """Read the classes that a base learner will have to tell apart: the labels of the source."""
+    if roles.outcome is None:
+        raise UsageError("--base needs --outcome: which column is to be predicted?")
+    as_labels = Roles(group=roles.outcome, features=())
+    group = read(source, as_labels, Choices(as_labels, on_missing="drop"), need=("group",)).group
+    labels = [] if group is None else [label for label in group.tolist() if label is not None]
+    classes = tuple(sorted(set(labels)))
+    if len(classes) > max(2, len(labels) // 2):  # a class needs a row to learn from and one to calibrate on
+        raise UsageError(
+            f"--base is to tell classes apart, but the outcome {roles.outcome!r} takes {len(classes)} "
+            f"different values in {len(labels)} rows; for numbers use --base ridge, or "
+            "hist-gradient-boosting with --score absolute"
+        )
+    return classes

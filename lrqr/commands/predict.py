@@ -1,0 +1,122 @@
+"""``lrqr predict``: one row out per row in, in the same order, in batches."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from lrqr.calibrate import model as models
+from lrqr.calibrate.infinity import cap_infinite
+from lrqr.calibrate.model import PRECOMPUTED
+from lrqr.data import tables
+from lrqr.data.encoder import warn_unseen
+from lrqr.data.writing import check_writable
+from lrqr.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from lrqr.calibrate.infinity import Infinite
+    from lrqr.calibrate.model import Answer, CalibratedModel
+    from lrqr.data.tables import Sample
+
+_BATCH = 65536
+
+
+def predict(
+    model: Path,
+    source: Path,
+    output: Path,
+    *,
+    identifier: str | None = None,
+    infinite: Infinite = "allow",
+    force: bool = False,
+    step: Callable[[str], None] = lambda _: None,
+) -> dict[str, Any]:
+    """Write thresholds, and intervals or sets, for every row of a file.
+
+    Parameters
+    ----------
+    model, source, output : Path
+        A model directory; the rows to score; the file to write, of a kind that its suffix says.
+    identifier : str, optional
+        Column to carry along; default: that of the model, else the row number from 0.
+    infinite : {"allow", "clip", "error"}
+
+    Returns
+    -------
+    dict
+        ``rows``, and how many of them have an ``infinite`` threshold, an ``empty`` answer, or lie ``outside``
+        the source's support.
+    """
+    if output.exists() and output.samefile(source):
+        raise UsageError(f"{output} is the input itself: give the predictions another name")
+    check_writable(output, force=force)
+    fitted = models.load(model)
+    roles = replace(fitted.roles, group=None, id=identifier or fitted.roles.id)
+    check_id(fitted, roles.id)
+    need = fitted.needed(*(["id"] if roles.id else []))
+    unseen: Counter[tuple[str, str]] = Counter()
+    count = {"rows": 0, "infinite": 0, "empty": 0, "outside": 0}
+    batches = tables.batches(
+        source, roles, size=_BATCH, need=need, optional=(), on_missing=fitted.on_missing, keep_rows=True
+    )
+    with tables.open_writer(output, force=force) as sink:
+        for sample in batches:
+            answer = fitted.answer(sample, infinite="clip" if infinite == "clip" else "allow", unseen=unseen)
+            if infinite == "error":
+                _refuse_infinite(answer, sample)
+            frame = frame_of(fitted, sample, answer, roles.id or "row")
+            sink.append(frame)
+            count["rows"] += len(frame)
+            count["infinite"] += int(np.isposinf(answer.threshold).sum())
+            count["empty"] += int(_empty(answer).sum())
+            count["outside"] += int(frame["outside_support"].sum())
+            step(f"{count['rows']:,} rows")
+    warn_unseen(unseen)
+    return count
+
+
+def frame_of(model: CalibratedModel, sample: Sample, answer: Answer, name: str = "row") -> pd.DataFrame:
+    """Lay out the answers: the identifier or row number, the threshold, and the interval or set."""
+    columns: dict[str, Any] = {name: sample.id, "threshold": answer.threshold}
+    if answer.region.dtype == np.bool_:
+        columns |= {f"in_{name}": answer.region[:, k] for k, name in enumerate(model.classes)}
+        columns["size"] = answer.region.sum(axis=1)
+    elif model.score != PRECOMPUTED:
+        columns |= {"lower": answer.region[:, 0], "upper": answer.region[:, 1]}
+    columns["outside_support"] = model.support.outside(answer.features)
+    return pd.DataFrame(columns)
+
+
+def check_id(model: CalibratedModel, name: str | None) -> None:
+    """Refuse to carry along a column that has the name of one that is written."""
+    sets = [f"in_{label}" for label in model.classes]
+    written = ("threshold", "lower", "upper", "size", "outside_support", *sets)
+    if name in written:
+        raise UsageError(
+            f"--id {name!r}: predict writes a column of that name itself; give the column another"
+        )
+
+
+def _empty(answer: Answer) -> Any:
+    if answer.region.dtype == np.bool_:
+        return ~answer.region.any(axis=1)
+    return answer.region[:, 0] > answer.region[:, 1]
+
+
+def _refuse_infinite(answer: Answer, sample: Sample) -> None:
+    try:
+        cap_infinite(answer.threshold, "error", 0.0)
+    except DataError as error:
+        first = sample.row[int(np.flatnonzero(np.isposinf(answer.threshold))[0])] + 1
+        raise DataError(
+            f"{sample.source}: row {first} (data rows counted from 1) has an infinite threshold: no finite "
+            "answer keeps the promise there; calibrate on more rows, lower the coverage, or pass --infinite "
+            "allow or clip"
+        ) from error

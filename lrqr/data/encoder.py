@@ -1,0 +1,341 @@
+"""Tables into feature matrices: numbers pass, labels become indicators; what was learned is stored."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from lrqr.data import columns as col
+from lrqr.errors import DataError, LrqrWarning
+from lrqr.plugins import suggest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from lrqr.arrays import FloatArray, IntArray
+
+_MANY = 20  # a label in more than this many kinds, on more than half of the rows, is taken for an identifier
+_NEARLY_ALL = 0.9  # share of the rows of a column that must look like quantities, or dates
+_UNITS = 3
+_DATE = re.compile(r"(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4})([T ]+\d{1,2}:\d{2}.*)?")
+_QUANTITY = re.compile(
+    r"(?P<before>[$€£¥]?)\s*[+-]?\d[\d.,]*(?:[eE][+-]?\d+)?\s*(?P<after>[^\W\d_]{1,4}[/²³\w]{0,4}|[%°$€£¥]\w?|)"
+)
+
+
+class TableEncoder:
+    """Encodes the columns of a table, found by name, as a float64 matrix without a constant column.
+
+    Numbers and booleans pass. A column of texts, or one declared categorical, becomes one indicator per
+    category that source or target had at `fit`. A category never seen then is encoded as none of them (all
+    zeros) and counted in a warning. Other columns of a frame, their order and its index play no part.
+
+    Attributes
+    ----------
+    columns_ : tuple of str
+        The columns of a frame that are used.
+    categories_ : dict of str to tuple of str
+        Sorted categories of each categorical column.
+    fill_ : dict of str to float or str
+        What a missing value becomes: median or most frequent category of the source; empty unless fitted
+        with ``on_missing="impute"``.
+    names_ : tuple of str
+        Names of the d columns of the matrix, such as ``age`` and ``color=red``.
+    """
+
+    columns_: tuple[str, ...]
+    categories_: dict[str, tuple[str, ...]]
+    fill_: dict[str, float | str]
+    names_: tuple[str, ...]
+
+    def fit(
+        self,
+        frame_source: Any,
+        frame_target: Any = None,
+        *,
+        categorical: Sequence[str] = (),
+        on_missing: str = "error",
+    ) -> TableEncoder:
+        """Learn categories from source and target, and what to fill in from the source.
+
+        Parameters
+        ----------
+        frame_source : data frame of shape (n, p), or matrix
+            All its columns are used.
+        frame_target : data frame, or iterable of data frames (batches), optional
+            Must have the same columns by name; only categories are learned from it.
+        categorical : sequence of str
+            Columns whose values are labels even where they look like numbers.
+        on_missing : {"error", "drop", "impute"}
+            Only ``"impute"`` learns what to fill in.
+
+        Returns
+        -------
+        TableEncoder
+            Itself.
+
+        Raises
+        ------
+        DataError
+            All columns at once that are missing, or numeric in one file and text in the other, or that look
+            like identifiers.
+        """
+        columns = col.frame_columns(frame_source)
+        _require(categorical, columns, "categorical")
+        source = {
+            name: _read(column, name, name in categorical) for name, column in _items(frame_source, columns)
+        }
+        labeled = [name for name, values in source.items() if values.dtype == object]
+        seen = {name: set(_present(source[name])) for name in labeled}
+        for batch in _frames(frame_target):
+            _require(columns, col.frame_columns(batch), "target")
+            for name, column in _items(batch, columns):
+                values = _read(column, name, name in categorical or (name in seen and col.is_text(column)))
+                _same_kind(name, source[name], values)
+                if name in seen:
+                    seen[name].update(_present(values))
+        _refuse_disguised({name: source[name] for name in labeled if name not in categorical})
+        self.columns_ = columns
+        self.categories_ = {name: tuple(sorted(seen[name])) for name in labeled}
+        self.fill_ = (
+            {name: _typical(values) for name, values in source.items()} if on_missing == "impute" else {}
+        )
+        self.names_ = self._names()
+        return self
+
+    @property
+    def categorical_(self) -> tuple[str, ...]:
+        """Columns that are encoded as indicators; give them as roles to whatever reads further files."""
+        return tuple(self.categories_)
+
+    def transform(
+        self, frame: Any, *, row: IntArray | None = None, unseen: Counter[tuple[str, str]] | None = None
+    ) -> FloatArray:
+        """Encode a frame.
+
+        Parameters
+        ----------
+        frame : data frame of shape (n, p'), or matrix
+        row : int array of shape (n,), optional
+            Row numbers from 0 to use in messages; positions if not given.
+        unseen : Counter, optional
+            Takes the counts of unseen (column, category) instead of a warning, to be summed over batches and
+            given to `warn_unseen`.
+
+        Returns
+        -------
+        array of shape (n, d)
+
+        Raises
+        ------
+        DataError
+            All missing columns at once; texts in a numeric column; a missing value that nothing fills.
+        """
+        _require(self.columns_, col.frame_columns(frame), "feature")
+        counts: Counter[tuple[str, str]] = Counter()
+        rows = np.arange(len(frame)) if row is None else row
+        if not self.categories_ and isinstance(frame, pd.DataFrame) and (frame.dtypes == np.float64).all():
+            return self._filled(frame[list(self.columns_)].to_numpy(copy=True), rows)
+        blocks: list[FloatArray] = []
+        for name, column in _items(frame, self.columns_):
+            if name in self.categories_:
+                blocks.append(self._indicators(name, col.labels(column), rows, counts))
+            else:
+                blocks.append(self._numbers(name, col.numbers(column, name), column, rows))
+        if unseen is None:
+            warn_unseen(counts)
+        else:
+            unseen.update(counts)
+        matrix = np.concatenate(blocks, axis=1) if blocks else np.empty((len(rows), 0))
+        return np.ascontiguousarray(matrix)
+
+    def to_state(self) -> dict[str, Any]:
+        """Return what was learned as JSON values."""
+        categories = {name: list(values) for name, values in self.categories_.items()}
+        return {"columns": list(self.columns_), "categories": categories, "fill": dict(self.fill_)}
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> TableEncoder:
+        """Restore an encoder from `to_state`."""
+        encoder = cls()
+        encoder.columns_ = tuple(state["columns"])
+        encoder.categories_ = {name: tuple(values) for name, values in state["categories"].items()}
+        encoder.fill_ = dict(state["fill"])
+        encoder.names_ = encoder._names()
+        return encoder
+
+    def _names(self) -> tuple[str, ...]:
+        names: list[str] = []
+        for name in self.columns_:
+            names += (
+                [f"{name}={label}" for label in self.categories_[name]]
+                if name in self.categories_
+                else [name]
+            )
+        return tuple(names)
+
+    def _numbers(self, name: str, found: col.Numbers, column: Any, rows: IntArray) -> FloatArray:
+        if found.text.size:
+            first = int(found.text[0])
+            raise DataError(
+                f"column {name!r} was numeric at fit but holds the text {column[first].as_py()!r} in row "
+                f"{rows[first] + 1} (data rows counted from 1; {found.text.size} such rows); correct it, "
+                f"or fit with --categorical {name}"
+            )
+        return self._fill_numbers(name, found.values, rows)[:, None]
+
+    def _filled(self, matrix: FloatArray, rows: IntArray) -> FloatArray:
+        for k in np.flatnonzero(~np.isfinite(matrix).all(axis=0)):
+            matrix[:, k] = self._fill_numbers(self.columns_[k], matrix[:, k], rows)
+        return np.ascontiguousarray(matrix)
+
+    def _fill_numbers(self, name: str, values: FloatArray, rows: IntArray) -> FloatArray:
+        bad = ~np.isfinite(values)
+        if bad.any():
+            self._require_fill(name, np.flatnonzero(bad), rows)
+            values = np.where(bad, self.fill_[name], values)
+        return values
+
+    def _indicators(
+        self, name: str, labels: col.Labels, rows: IntArray, counts: Counter[tuple[str, str]]
+    ) -> FloatArray:
+        missing = np.asarray(pd.isna(labels))
+        if missing.any():
+            self._require_fill(name, np.flatnonzero(missing), rows)
+            labels = np.where(missing, self.fill_[name], labels)
+        categories = self.categories_[name]
+        index_of = {label: k for k, label in enumerate(categories)}
+        index = np.array([index_of.get(label, -1) for label in labels], dtype=np.int64)
+        counts.update((name, label) for label in labels[index < 0])
+        block = np.zeros((len(labels), len(categories)))
+        known = np.flatnonzero(index >= 0)
+        block[known, index[known]] = 1.0
+        return block
+
+    def _require_fill(self, name: str, positions: IntArray, rows: IntArray) -> None:
+        if name not in self.fill_:
+            shown = ", ".join(str(rows[k] + 1) for k in positions[:5]) + (
+                ", ..." if positions.size > 5 else ""
+            )
+            raise DataError(
+                f"column {name!r}: {positions.size} of {len(rows)} values are missing or infinite "
+                f"(rows {shown}, data rows counted from 1); fill them in, or fit with --on-missing impute"
+            )
+
+
+def warn_unseen(unseen: Mapping[tuple[str, str], int]) -> None:
+    """Warn of categories that `TableEncoder.fit` never met, one line a column."""
+    by_column: dict[str, dict[str, int]] = {}
+    for (name, label), count in unseen.items():
+        by_column.setdefault(name, {})[label] = count
+    for name, counts in by_column.items():
+        shown = ", ".join(map(repr, list(counts)[:5])) + (", ..." if len(counts) > 5 else "")
+        warnings.warn(
+            f"column {name!r}: {sum(counts.values())} rows hold categories never seen at fit ({shown}); they "
+            "are encoded as none of the known ones",
+            LrqrWarning,
+            stacklevel=3,
+        )
+
+
+def _items(frame: Any, columns: Sequence[str]) -> Iterable[tuple[str, Any]]:
+    return col.frame_items(frame, columns)
+
+
+def _frames(target: Any) -> Iterable[Any]:
+    if target is None:
+        return ()
+    return (target,) if hasattr(target, "columns") or isinstance(target, np.ndarray) else target
+
+
+def _read(column: Any, name: str, as_labels: bool) -> np.ndarray[Any, Any]:
+    """Return labels (object) or numbers (float64), as the type of the column or ``as_labels`` says."""
+    if as_labels:
+        return col.labels(column)
+    found = col.numbers(column, name)
+    if found.text.size and found.mostly_numeric:
+        first = int(found.text[0])
+        raise DataError(
+            f"column {name!r} holds the text {column[first].as_py()!r} among numbers (row {first + 1} of the "
+            f"data, counted from 1; {found.text.size} such rows); correct it, or pass --categorical {name}"
+        )
+    return col.labels(column) if col.is_text(column) else found.values  # noqa: PD011 - not pandas
+
+
+def _same_kind(name: str, source: np.ndarray[Any, Any], target: np.ndarray[Any, Any]) -> None:
+    if source.dtype == target.dtype:
+        return
+    texts, numbers = ("source", "target") if source.dtype == object else ("target", "source")
+    found = _present(source if texts == "source" else target)
+    if found:  # a column without any value is of either kind
+        raise DataError(
+            f"column {name!r} holds texts in the {texts} ({found[0]!r}) but numbers in the {numbers}; "
+            f"correct it, or pass --categorical {name}"
+        )
+
+
+def _present(values: np.ndarray[Any, Any]) -> list[str]:
+    return [value for value in values.tolist() if value is not None] if values.dtype == object else []
+
+
+def _typical(values: np.ndarray[Any, Any]) -> float | str:
+    if values.dtype == object:
+        counts = Counter(_present(values))
+        return min(counts, key=lambda label: (-counts[label], label)) if counts else ""
+    finite = values[np.isfinite(values)]
+    return float(np.median(finite)) if finite.size else 0.0
+
+
+def _refuse_disguised(labeled: Mapping[str, np.ndarray[Any, Any]]) -> None:
+    """Refuse texts that are no categories: identifiers, numbers with units, dates."""
+    suspects, problems = [], []
+    for name, values in labeled.items():
+        counts = Counter(_present(values))
+        looks = _looks_like(counts)
+        if looks:
+            problems.append(
+                f"{name!r} looks like {looks}: convert it, or --exclude {name} or --categorical {name}"
+            )
+        elif len(counts) > max(_MANY, len(values) / 2):
+            suspects.append(f"{name!r} ({len(counts)} different texts in {len(values)} rows)")
+    if suspects:
+        problems.append(
+            f"these columns look like identifiers, not features: {', '.join(suspects)}; pass --exclude (or "
+            "--id) for them, or --categorical if each text is to be a category"
+        )
+    if problems:
+        raise DataError("\n".join(problems))
+
+
+def _looks_like(counts: Counter[str]) -> str:
+    """Say what the texts of a column seem to be instead of categories; empty if nothing.
+
+    Units are few kinds (``km``, ``kg``): house numbers such as ``12a`` and ``12b`` are no quantities.
+    """
+    if len(counts) <= _MANY:
+        return ""
+    enough = _NEARLY_ALL * counts.total()
+    dates = [text for text in counts if _DATE.fullmatch(text.strip())]
+    if sum(counts[text] for text in dates) > enough:
+        return f"dates ({dates[0]!r})"
+    found = {text: match for text in counts if (match := _QUANTITY.fullmatch(text.strip()))}
+    units = Counter({match["before"] + match["after"] for match in found.values()} - {""})
+    if sum(counts[text] for text in found) > enough and len(units) <= _UNITS:
+        example = next((text for text, match in found.items() if match["before"] + match["after"]), "")
+        commas = next((text for text in found if "," in text), "")
+        return f"numbers with a unit ({example!r})" if example else f"numbers with a comma ({commas!r})"
+    return ""
+
+
+def _require(wanted: Sequence[str], present: Sequence[str], what: str) -> None:
+    known = frozenset(present)
+    lacking = [name for name in wanted if name not in known]
+    if lacking:
+        listed = ", ".join(f"{name!r}{suggest(name, present)}" for name in lacking[:10])
+        more = f" and {len(lacking) - 10} more" if len(lacking) > 10 else ""
+        raise DataError(f"{len(lacking)} {what} columns are missing: {listed}{more}")

@@ -1,0 +1,327 @@
+"""Files as streams of Arrow tables: one reader per suffix.
+
+A new format is one function with ``@reader(".x")``, and in `lrqr.data.writing` one with ``@writer(".x")``. Readers
+give columns by name and rows in the order of the file, a batch at a time; what columns mean is said in
+`lrqr.data.roles`.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import zipfile
+import zlib
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+
+from lrqr.errors import DataError
+from lrqr.data.parts import common_schema
+from lrqr.plugins import suggest
+
+if TYPE_CHECKING:
+    import io
+    import os
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+_NULLS = ["", "NA", "N/A", "n/a", "#N/A", "#NA", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "<NA>", "None"]
+_BLOCK = 1 << 20  # bytes of a CSV file parsed at a time; Arrow reads up to 32 blocks ahead
+_UNREADABLE = (pa.ArrowException, OSError, EOFError, zlib.error, UnicodeError, csv.Error)
+_NOT_UTF8 = "the text is not UTF-8; save the file as UTF-8"
+_DOORS = "(known: .csv, .csv.gz, .parquet, .npz, or a directory of .parquet parts)"
+
+
+@dataclass(frozen=True)
+class Opened:
+    """An opened file.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        Names, in the order of the file.
+    batches : callable
+        ``batches(wanted, size)`` yields tables with the wanted columns and at most ``size`` rows each.
+    roles : mapping of str to tuple of str
+        Roles that the format itself assigns to columns, as NPZ does by the names of its arrays.
+    header_lines : int
+        Lines before the first row in a text file: data row i (from 1) stands on line ``i + header_lines``.
+    """
+
+    columns: tuple[str, ...]
+    batches: Callable[[Sequence[str], int], Iterator[pa.Table]]
+    roles: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    header_lines: int = 0
+
+
+READERS: dict[str, Callable[[Path], Opened]] = {}
+
+
+def reader(*suffixes: str) -> Callable[[Callable[[Path], Opened]], Callable[[Path], Opened]]:
+    """Register a function as the reader of files whose names end in one of ``suffixes``."""
+
+    def register(function: Callable[[Path], Opened]) -> Callable[[Path], Opened]:
+        READERS.update(dict.fromkeys(suffixes, function))
+        return function
+
+    return register
+
+
+def open_table(path: str | os.PathLike[str]) -> Opened:
+    """Open a file, or a directory of Parquet parts, by its suffix.
+
+    Raises
+    ------
+    DataError
+        If there is no such file, nobody reads its suffix, it cannot be read as what it claims to be, or two
+        of its columns have the same name.
+    """
+    place = Path(path)
+    if not place.exists():
+        siblings = [entry.name for entry in place.parent.iterdir()] if place.parent.is_dir() else []
+        raise DataError(f"{place}: no such file{suggest(place.name, siblings)}")
+    if place.is_dir():
+        return _read_parquet_directory(place)
+    suffix = suffix_of(place, READERS)
+    try:
+        opened = READERS[suffix](place)
+    except UnicodeError as error:
+        raise DataError(f"{place}: {_NOT_UTF8}") from error
+    except _UNREADABLE as error:
+        raise DataError(f"{place}: cannot be read as {suffix}: {_first_line(error)}") from error
+    twice = sorted(name for name, count in Counter(opened.columns).items() if count > 1)
+    if twice:
+        raise DataError(f"{place}: column names occur twice: {', '.join(map(repr, twice))}; rename them")
+    return opened
+
+
+def suffix_of(path: Path, known: Mapping[str, Any]) -> str:
+    """Return the longest known suffix that the name of ``path`` ends in."""
+    matches = [suffix for suffix in known if path.name.lower().endswith(suffix)]
+    if not matches:
+        raise DataError(f"{path}: unknown kind of file {path.suffix!r} {_DOORS}")
+    return max(matches, key=len)
+
+
+@reader(".csv", ".csv.gz")
+def _read_csv(path: Path) -> Opened:
+    with _open_text(path) as stream:
+        lines = csv.reader(stream)
+        header = next((row for row in lines if row), None)
+        first_line = lines.line_num
+    if header is None:
+        raise DataError(f"{path}: the file is empty; expected a header line with the names of the columns")
+    names = [name.strip() for name in header]
+    if len(names) == 1 and (";" in names[0] or "\t" in names[0]):
+        mark = "semicolons" if ";" in names[0] else "tabs"
+        raise DataError(f"{path}: columns seem to be separated by {mark}; write the file with commas")
+    # Unnamed columns (an index that pandas wrote) are read over.
+    keys = [name or f"\0{position}" for position, name in enumerate(names)]
+
+    def batches(wanted: Sequence[str], size: int) -> Iterator[pa.Table]:
+        try:
+            yield from _csv_batches(path, keys, first_line, wanted, size)
+        except _UNREADABLE as error:
+            raise DataError(_why_unreadable(path, len(keys), error)) from error
+
+    return Opened(tuple(name for name in names if name), batches, header_lines=first_line)
+
+
+def _csv_batches(
+    path: Path, keys: list[str], first_line: int, wanted: Sequence[str], size: int
+) -> Iterator[pa.Table]:
+    # Every column is read as text: a type guessed from the first block would fail, or change, in a later one.
+    row_length = _first_row_length(path, first_line)
+    if not row_length:
+        return
+    options = {
+        "read_options": pacsv.ReadOptions(
+            column_names=keys,
+            skip_rows=first_line,
+            block_size=max(_BLOCK, 64 * row_length),
+            use_threads=False,
+        ),
+        "parse_options": pacsv.ParseOptions(newlines_in_values=True),
+        "convert_options": pacsv.ConvertOptions(
+            include_columns=list(wanted) or keys[:1],
+            column_types=dict.fromkeys(keys, pa.string()),
+            strings_can_be_null=True,
+            null_values=_NULLS,
+        ),
+    }
+    compression = "gzip" if path.name.endswith(".gz") else None
+    with pa.input_stream(str(path), compression=compression) as stream:
+        for batch in pacsv.open_csv(stream, **options):
+            yield from _slices(pa.Table.from_batches([batch]), size)
+
+
+def _first_row_length(path: Path, first_line: int) -> int:
+    """Characters of the first row, 0 if there is none."""
+    with _open_text(path) as stream:
+        lines = csv.reader(stream)
+        first = next((row for row in lines if row and lines.line_num > first_line), [])
+    return sum(len(cell) + 1 for cell in first)
+
+
+def _why_unreadable(path: Path, columns: int, error: Exception) -> str:
+    """Read a bad file again, slowly, to say where it is bad."""
+    try:
+        with _open_text(path) as stream:
+            rows = (row for row in csv.reader(stream) if row)
+            next(rows)
+            ragged = [(number, len(row)) for number, row in enumerate(rows, 1) if len(row) != columns]
+    except UnicodeError:
+        return f"{path}: {_NOT_UTF8}"
+    except (OSError, EOFError, zlib.error, csv.Error) as other:
+        return f"{path}: damaged: {_first_line(other)}"
+    if not ragged:
+        return f"{path}: cannot be read as CSV: {_first_line(error)}"
+    shown = ", ".join(f"row {number} has {fields}" for number, fields in ragged[:3])
+    more = ", ..." if len(ragged) > 3 else ""
+    return (
+        f"{path}: {len(ragged)} rows do not have the {columns} fields of the header: {shown}{more} "
+        "(data rows counted from 1, the header not counted); is a comma or a quote missing?"
+    )
+
+
+def _open_text(path: Path) -> io.TextIOBase:
+    if path.name.endswith(".gz"):
+        return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
+    return path.open(encoding="utf-8-sig", newline="")
+
+
+@reader(".parquet")
+def _read_parquet(path: Path) -> Opened:
+    return _opened_parquet([path])
+
+
+def _read_parquet_directory(path: Path) -> Opened:
+    parts = sorted(
+        part
+        for part in path.rglob("*.parquet")
+        if not any(p[0] in "._" for p in part.relative_to(path).parts)
+    )
+    if not parts:
+        raise DataError(f"{path}: a directory without .parquet files")
+    return _opened_parquet(parts)
+
+
+def _opened_parquet(parts: list[Path]) -> Opened:
+    schemas = [_parquet_schema(part) for part in parts]
+    columns = tuple(schemas[0].names)
+    problems = []
+    for part, schema in zip(parts[1:], schemas[1:], strict=True):
+        odd = sorted(set(columns) ^ set(schema.names))
+        if odd:
+            problems.append(f"{part.name} and {parts[0].name} differ in {', '.join(map(repr, odd))}")
+    if problems:
+        raise DataError(f"{parts[0].parent}: the parts have different columns: {'; '.join(problems[:5])}")
+
+    def batches(wanted: Sequence[str], size: int) -> Iterator[pa.Table]:
+        chosen = list(wanted) or [columns[0]]
+        common = common_schema(parts, schemas, chosen)
+        for part in parts:
+            try:
+                with pq.ParquetFile(part, pre_buffer=False) as file:
+                    for batch in file.iter_batches(batch_size=size, columns=chosen):
+                        table = pa.Table.from_batches([batch]).select(chosen)
+                        yield table if len(parts) == 1 else table.cast(common, safe=False)
+            except _UNREADABLE as error:
+                raise DataError(f"{part}: damaged: {_first_line(error)}") from error
+
+    return Opened(columns, batches)
+
+
+def _parquet_schema(path: Path) -> pa.Schema:
+    try:
+        schema = pq.read_schema(path)
+    except _UNREADABLE as error:
+        raise DataError(f"{path}: not a Parquet file: {_first_line(error)}") from error
+    return pa.schema(
+        [
+            field
+            for field in schema
+            if not (field.name.startswith("__index_level_") and field.name.endswith("__"))
+        ]
+    )
+
+
+@reader(".npz")
+def _read_npz(path: Path) -> Opened:
+    if not zipfile.is_zipfile(path):
+        raise DataError(f"{path}: not an NPZ file (the archive that numpy.savez writes)")
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+    except (ValueError, zipfile.BadZipFile, *_UNREADABLE) as error:
+        objects = "Object arrays" in str(error)
+        what = "holds arrays of Python objects, which are never loaded" if objects else "damaged"
+        raise DataError(f"{path}: {what}: {_first_line(error)}") from error
+    table, roles = _npz_columns(path, arrays)
+
+    def batches(wanted: Sequence[str], size: int) -> Iterator[pa.Table]:
+        yield from _slices(table.select(list(wanted) or table.column_names[:1]), size)
+
+    return Opened(tuple(table.column_names), batches, roles)
+
+
+def _npz_columns(path: Path, arrays: dict[str, Any]) -> tuple[pa.Table, dict[str, tuple[str, ...]]]:
+    """Arrays of n rows become columns; two-dimensional ones a column each, of a role that their name says."""
+    feature_names, classes = arrays.pop("feature_names", None), arrays.pop("classes", None)
+    if "logits" in arrays:
+        if "probabilities" in arrays:
+            raise DataError(f"{path}: holds both probabilities and logits; keep one of them")
+        arrays["probabilities"] = _softmax(np.asarray(arrays.pop("logits"), dtype=np.float64))
+    if "prediction" in arrays and "probabilities" in arrays:
+        raise DataError(f"{path}: holds both prediction and probabilities; keep one of them")
+    wrong = [f"{name} {array.shape}" for name, array in arrays.items() if array.ndim not in {1, 2}]
+    lengths = {name: array.shape[0] for name, array in arrays.items() if array.ndim}
+    if wrong or len(set(lengths.values())) != 1:
+        found = "; ".join(wrong) or ", ".join(f"{name} {n}" for name, n in lengths.items()) or "no arrays"
+        raise DataError(
+            f"{path}: arrays must have the same number of rows and one or two dimensions: {found}"
+        )
+    columns: list[tuple[str, Any]] = []
+    roles: dict[str, tuple[str, ...]] = {}
+    for name, array in arrays.items():
+        if name == "features":
+            named = _labels(path, "feature_names", feature_names, array, prefix="f")
+        elif name == "probabilities":
+            roles["classes"] = _labels(path, "classes", classes, array, prefix="")
+            named = tuple(f"p_{label}" for label in roles["classes"])
+        else:
+            named = (name,) if array.ndim == 1 else tuple(f"{name}_{k}" for k in range(array.shape[1]))
+        roles["prediction" if name == "probabilities" else name] = named
+        columns += zip(named, array[:, None].T if array.ndim == 1 else array.T, strict=True)
+    return pa.Table.from_arrays(
+        [pa.array(values) for _, values in columns], [name for name, _ in columns]
+    ), roles
+
+
+def _labels(path: Path, what: str, given: Any, array: Any, *, prefix: str) -> tuple[str, ...]:
+    count = 1 if array.ndim == 1 else array.shape[1]
+    if given is None:
+        return tuple(f"{prefix}{k}" for k in range(count))
+    names = tuple(str(name) for name in np.atleast_1d(given))
+    if len(names) != count:
+        raise DataError(f"{path}: {what} has {len(names)} names for {count} columns")
+    return names
+
+
+def _softmax(logits: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    scaled = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    return np.asarray(scaled / scaled.sum(axis=-1, keepdims=True))
+
+
+def _slices(table: pa.Table, size: int) -> Iterator[pa.Table]:
+    for start in range(0, table.num_rows, size):
+        yield table.slice(start, size)
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]

@@ -1,0 +1,269 @@
+"""What each column is for, and the search for columns by name or pattern."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from lrqr.errors import DataError, UsageError
+from lrqr.plugins import suggest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_SINGLE = ("outcome", "score_column", "group", "id", "weight")
+_SHOWN = 10
+_FLAGS = {
+    "prediction": "--prediction",
+    "probability": "--probability",
+    "excluded": "--exclude",
+    "feature": "--features",
+    "categorical": "--categorical",
+}
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Which columns play which part. Columns are always found by name, never by position.
+
+    Attributes
+    ----------
+    outcome : str, optional
+        The true value or label.
+    prediction : tuple of str
+        What the user's model said: as many columns as the score's ``INPUTS``, or one per class. Names or
+        patterns such as ``p_*``.
+    score_column : str, optional
+        A score that the user computed.
+    group, id, weight : str, optional
+        Group to report by; row identifier; known likelihood ratio.
+    features : tuple of str, optional
+        Features, names or patterns. None: all columns without another role, minus ``exclude``.
+    exclude : tuple of str
+        Columns that are no features.
+    categorical : tuple of str
+        Features whose values are labels even where they look like numbers.
+    probability : bool
+        ``prediction`` are class probabilities, and the outcome is a label.
+    classes : tuple of str
+        Names of the classes in the order of ``prediction``; found by `resolve`.
+
+    Notes
+    -----
+    Where several names may stand, one name may be given as it is: ``prediction="yhat"``.
+    """
+
+    outcome: str | None = None
+    prediction: tuple[str, ...] = ()
+    score_column: str | None = None
+    group: str | None = None
+    id: str | None = None
+    weight: str | None = None
+    features: tuple[str, ...] | None = None
+    exclude: tuple[str, ...] = ()
+    categorical: tuple[str, ...] = ()
+    probability: bool = False
+    classes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for role in ("prediction", "features", "exclude", "categorical", "classes"):
+            given = getattr(self, role)
+            if given is not None and not isinstance(given, tuple):
+                object.__setattr__(self, role, (given,) if isinstance(given, str) else tuple(given))
+
+    def with_native(self, native: Mapping[str, tuple[str, ...]]) -> Roles:
+        """Fill the roles that are not given with those that the file itself assigns (NPZ)."""
+        named = {"score_column": native.get("score", ())}
+        named |= {role: native.get(role, ()) for role in _SINGLE if role != "score_column"}
+        found = {
+            role: columns[0] for role, columns in named.items() if columns and getattr(self, role) is None
+        }
+        filled = replace(self, **found)  # type: ignore[arg-type]
+        if not self.prediction and "prediction" in native:
+            classes = native.get("classes", ())
+            filled = replace(
+                filled, prediction=native["prediction"], classes=classes, probability=bool(classes)
+            )
+        return filled
+
+    @property
+    def taken(self) -> frozenset[str]:
+        """Columns that have a role other than feature."""
+        single = (getattr(self, role) for role in _SINGLE)
+        return frozenset(name for name in (*single, *self.prediction) if name is not None)
+
+
+def resolve(
+    roles: Roles,
+    columns: Sequence[str],
+    *others: Sequence[str],
+    need: Sequence[str] = (),
+    where: Sequence[str] = ("data",),
+) -> Roles:
+    """Expand patterns and choose the features.
+
+    Parameters
+    ----------
+    roles : Roles
+    columns : sequence of str
+        Columns of the source.
+    *others : sequence of str
+        Columns of further files (the target): features are columns that all files have, and a feature that
+        is named must be in each.
+    need : sequence of str
+        Fields of ``roles`` with a single column that must exist.
+    where : sequence of str
+        What to call each file in messages; further ones are called like the last.
+
+    Returns
+    -------
+    Roles
+        With ``prediction``, ``features``, ``categorical`` and ``classes`` as plain names.
+
+    Raises
+    ------
+    DataError
+        If a column does not exist or a pattern matches nothing; all problems of a file at once.
+    """
+    files = (columns, *others)
+    of_files: list[list[str]] = [[] for _ in files]
+    problems = of_files[0]
+    for role in need:
+        expand((getattr(roles, role),), columns, problems, role.replace("_column", ""))
+    shared = [name for name in columns if all(name in other for other in map(frozenset, others))]
+    kind = "probability" if roles.probability else "prediction"
+    prediction = expand(roles.prediction, columns, problems, kind) if roles.prediction else ()
+    classes = roles.classes
+    if roles.probability and not classes:
+        classes = tuple(_class_name(name, roles.prediction) for name in prediction)
+    taken = replace(roles, prediction=prediction).taken
+    excluded = set(expand(roles.exclude, list(dict.fromkeys(chain(*files))), problems, "excluded"))
+    if roles.features is None:
+        features = tuple(name for name in shared if name not in taken and name not in excluded)
+    else:
+        for file, found in zip(files, of_files, strict=True):
+            _check_named(roles.features, file, found)
+        lost: list[str] = []
+        chosen = expand(roles.features, shared, lost, "feature")
+        if lost and not any(of_files):  # a pattern that stands for other columns in each file
+            problems += [f"{message} in all files" for message in lost]
+        features = tuple(name for name in chosen if name not in excluded)
+    used_twice = sorted(set(features) & (taken - {roles.group, roles.weight, *prediction}))
+    if used_twice:
+        raise UsageError(
+            f"{', '.join(map(repr, used_twice))} cannot be a feature: it is the outcome, score or identifier"
+        )
+    for file, found in zip(files, of_files, strict=True):
+        expand(roles.categorical, file, found, "categorical")
+    categorical = expand(roles.categorical, features, [], "categorical")
+    no_feature = [name for name in roles.categorical if not expand((name,), features, [], "")]
+    if no_feature and not any(of_files):
+        problems.append(f"categorical, but not among the features: {', '.join(map(repr, no_feature))}")
+    for k, found in enumerate(of_files):
+        if found:
+            more = f"; and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+            listed = "; ".join(found[:_SHOWN])
+            name = where[min(k, len(where) - 1)]
+            raise DataError(f"{name}: {listed}{more}; the columns are: {_listing(files[k])}")
+    return replace(roles, prediction=prediction, features=features, categorical=categorical, classes=classes)
+
+
+def refuse_disjoint(roles: Roles, columns: Sequence[str], *others: Sequence[str]) -> None:
+    """Refuse tables without a common feature column: nothing could be compared.
+
+    Parameters
+    ----------
+    roles : Roles
+        As `resolve` returned them.
+    columns : sequence of str
+        Columns of the source.
+    *others : sequence of str
+        Columns of the target and of further tables.
+
+    Raises
+    ------
+    DataError
+    """
+    if roles.features or not others:
+        return
+    shown = [_listing(_free(roles, table)) or "none" for table in (columns, *others)]
+    names = ("source", "target", *(f"table {k}" for k in range(3, len(shown) + 1)))
+    listed = ", ".join(f"{name} has {found}" for name, found in zip(names, shown, strict=True))
+    raise DataError(f"source and target share no feature columns: {listed}")
+
+
+def one_sided(roles: Roles, source: Sequence[str], target: Sequence[str]) -> str:
+    """Say which columns without a role only one of two tables has, and so are no features; empty if none."""
+    own, other = _free(roles, source), _free(roles, target)
+    only_source = [name for name in own if name not in set(other)]
+    only_target = [name for name in other if name not in set(own)]
+    sides = [
+        f"only in the {side}: {', '.join(f'{n!r}{suggest(n, near)}' for n in names[:_SHOWN])}"
+        + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
+        for side, names, near in (("source", only_source, only_target), ("target", only_target, ()))
+        if names
+    ]
+    return f"columns that only one file has are not used as features; {'; '.join(sides)}" if sides else ""
+
+
+def _free(roles: Roles, columns: Sequence[str]) -> list[str]:
+    """Return the columns that have no role and are not excluded."""
+    no_feature = roles.taken.union(expand(roles.exclude, columns, [], "excluded"))
+    return [name for name in columns if name not in no_feature]
+
+
+def expand(
+    patterns: Sequence[str], columns: Sequence[str], problems: list[str], what: str
+) -> tuple[str, ...]:
+    """Names that the patterns stand for, each once, in the order of patterns and columns.
+
+    A pattern that is itself a column stands for that column. What matches nothing is added to ``problems``.
+    """
+    found: dict[str, None] = {}
+    known = frozenset(columns)
+    for pattern in patterns:
+        matches = [pattern] if pattern in known else [c for c in columns if fnmatch.fnmatchcase(c, pattern)]
+        if not matches:
+            problems.append(_unmatched(pattern, columns, what, hint=len(problems) < _SHOWN))
+        found |= dict.fromkeys(matches)
+    return tuple(found)
+
+
+def _unmatched(pattern: str, columns: Sequence[str], what: str, *, hint: bool) -> str:
+    if any(mark in pattern for mark in "*?["):
+        return f"no column matches {_FLAGS.get(what, what)} {pattern!r}"
+    what = "prediction" if what == "probability" else what
+    return f"{what} column {pattern!r} does not exist{suggest(pattern, columns) if hint else ''}"
+
+
+def _check_named(wanted: Sequence[str], columns: Sequence[str], problems: list[str]) -> None:
+    """Add to ``problems`` which of the features that are named do not exist; where many, how many."""
+    lacking: list[str] = []
+    expand(wanted, columns, lacking, "feature")
+    if len(lacking) <= _SHOWN:
+        problems += lacking
+        return
+    missing = [name for name in wanted if name not in set(columns)]
+    problems.append(
+        f"has {len(wanted) - len(missing)} of the {len(wanted)} features needed; missing: "
+        f"{', '.join(missing[:3])}, ... ({len(missing)})"
+    )
+
+
+def _class_name(column: str, patterns: Sequence[str]) -> str:
+    """Return the part of the column that the ``*`` of its pattern stands for, or the whole name."""
+    for pattern in patterns:
+        if pattern.count("*") == 1 and pattern != column:
+            before, after = map(re.escape, pattern.split("*"))
+            match = re.fullmatch(f"{before}(.*){after}", column, flags=re.DOTALL)
+            if match:
+                return match.group(1)
+    return column
+
+
+def _listing(columns: Sequence[str]) -> str:
+    shown = ", ".join(columns[:20])
+    return f"{shown}, ... ({len(columns)} in all)" if len(columns) > 20 else shown

@@ -1,1 +1,0 @@
-"""Map and reduce over rows, one file an engine."""

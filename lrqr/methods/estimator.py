@@ -1,0 +1,253 @@
+"""What the threshold estimators share: checks, tags, a state of plain values, ratios."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+
+from lrqr.arrays import FloatArray, as_matrix, as_vector, check_seed
+from lrqr.errors import DataError, LrqrWarning, UsageError
+from lrqr.stats.quantiles import rows_needed
+from lrqr.stats.ratio import LikelihoodRatio, effective_size
+
+_NON_FINITE = ("inf", "-inf", "nan")
+_ROWS_SHOWN = 5
+_EXTREME = 1e300
+
+
+def check_coverage(coverage: float) -> float:
+    """Return the level 1-α as a float strictly between 0 and 1.
+
+    Raises
+    ------
+    UsageError
+        If it is not; a percentage gets "did you mean".
+    """
+    level = float(coverage)
+    if 0.0 < level < 1.0:
+        return level
+    hint = f"; did you mean {level / 100:g}?" if 1.0 < level < 100.0 else ""
+    raise UsageError(f"coverage must lie strictly between 0 and 1, got {coverage!r}{hint}")
+
+
+class ThresholdEstimator(RegressorMixin, BaseEstimator):
+    """Base of the methods: a regressor whose predictions are thresholds in score units.
+
+    Attributes
+    ----------
+    max_score_ : float
+        The largest calibration score, to which a caller may clip infinite thresholds.
+    n_features_in_ : int
+    """
+
+    USES_RATIO: ClassVar[bool] = False
+    # fitted attributes that have a state of their own, and their classes
+    _NESTED: ClassVar[dict[str, Any]] = {}
+    # fitted attributes that ``predict`` does not need, left out of the state
+    _OMITTED: ClassVar[tuple[str, ...]] = ()
+
+    coverage: float
+    max_score_: float
+    n_features_in_: int
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True  # a quantile is a poor predictor of the mean
+        return tags
+
+    def _start(self, X: Any, y: Any) -> tuple[FloatArray, FloatArray, float]:
+        """Check the calibration rows; return features (n,d), scores (n,) and the level."""
+        level = check_coverage(self.coverage)
+        check_seed(getattr(self, "random_state", None))
+        features = as_matrix(X, "X")
+        if features.shape[1] == 0:
+            shape = features.shape
+            raise DataError(f"X has 0 feature(s) (shape={shape}) while a minimum of 1 is required.")
+        if features.shape[0] == 0:
+            raise DataError("X has 0 rows; at least one calibration row is needed")
+        validate_data(self, X, skip_check_array=True)
+        self.n_features_in_ = features.shape[1]
+        scores = as_vector(column_or_1d(y, warn=True), "y", length=features.shape[0])
+        size = float(np.abs(scores).max())
+        if size > _EXTREME or 0.0 < size < 1.0 / _EXTREME:  # sums or quotients of such scores leave float64
+            raise DataError(
+                f"the largest score in size is {size:.3g}, outside of {1.0 / _EXTREME:g} to {_EXTREME:g}; "
+                "put y in other units"
+            )
+        self.max_score_ = float(scores.max())
+        return features, scores, level
+
+    def _rows(self, X: Any, name: str = "X") -> FloatArray:
+        """Check rows that must have the columns seen at fit."""
+        check_is_fitted(self)
+        features = as_matrix(X, name)
+        validate_data(self, X, reset=False, skip_check_array=True)
+        return features
+
+    def to_state(self) -> dict[str, Any]:
+        """Return parameters and fitted values as JSON values and arrays, enough for ``predict``."""
+        check_is_fitted(self)
+        names = [name for name in vars(self) if _is_fitted_name(name) and name not in self._OMITTED]
+        fitted = {name: _encode(getattr(self, name)) for name in names}
+        return {"parameters": self.get_params(deep=False), "fitted": fitted}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        """Rebuild an estimator from ``to_state``."""
+        made = cls(**state["parameters"])
+        for name, value in state["fitted"].items():
+            setattr(made, name, cls._decode(name, value))
+        return made
+
+    @classmethod
+    def _decode(cls, name: str, value: Any) -> Any:
+        if name in cls._NESTED and value is not None:
+            return cls._NESTED[name].from_state(value)
+        if name == "feature_names_in_":
+            return np.array(value, dtype=object)
+        return float(value) if isinstance(value, str) and value in _NON_FINITE else value
+
+
+@dataclass(frozen=True)
+class Ratios:
+    """The likelihood ratios of the rows a method is fitted on.
+
+    Attributes
+    ----------
+    calibration : (n1,) array
+        Of the calibration rows: out-of-fold where they took part in the fit of the ratio.
+    source : (n3,) array
+        Of the unlabeled source rows (the calibration rows where there are none).
+    target : (n2,) array or None
+        Of the target rows; None when the ratio is known, since those are not asked for.
+    """
+
+    calibration: FloatArray
+    source: FloatArray
+    target: FloatArray | None
+
+
+class RatioEstimator(ThresholdEstimator):
+    """Base of the methods that use a likelihood ratio: given, fitted by the caller, or fitted here.
+
+    Attributes
+    ----------
+    ratio_ : LikelihoodRatio or None
+        None with known ratios, or without a target (then there is no shift and the ratio is 1).
+    known_ratio_ : bool
+        The caller gave the ratios of the calibration rows, and must give those of new rows.
+    """
+
+    USES_RATIO: ClassVar[bool] = True
+    _NESTED: ClassVar[dict[str, Any]] = {"ratio_": LikelihoodRatio}
+
+    classifier: str
+    cross_fit: int
+    random_state: int
+    ratio_: LikelihoodRatio | None
+    known_ratio_: bool
+
+    def _resolve(self, ratio: Any, X: FloatArray, X_target: Any, X_source: Any) -> Ratios:
+        """Turn ``fit``'s ``ratio`` into ratios of the rows X (n1,d), X_source (n3,d) and X_target (n2,d).
+
+        None fits a likelihood ratio on ``X_source`` (or ``X``) and ``X_target``; a fitted one must have
+        been fitted on those very rows; an array (n1,) is the known ratio of the rows of X.
+        """
+        target = None if X_target is None else self._rows(X_target, "X_target")
+        source = X if X_source is None else self._rows(X_source, "X_source")
+        self.ratio_, self.known_ratio_ = None, False
+        if ratio is None and target is None:
+            return Ratios(np.ones(len(X)), np.ones(len(source)), np.ones(len(X)))
+        if ratio is not None and not isinstance(ratio, LikelihoodRatio):
+            self.known_ratio_ = True
+            known = as_ratio(ratio, len(X))
+            return Ratios(known, known, None)
+        if ratio is None:
+            fresh = LikelihoodRatio(self.classifier, self.cross_fit, random_state=self.random_state)
+            self.ratio_ = fresh.fit(source, target)
+        else:
+            self.ratio_ = ratio
+        if len(self.ratio_.source_) != len(source):
+            raise UsageError(
+                f"the likelihood ratio was fitted on {len(self.ratio_.source_)} source rows, but "
+                f"{len(source)} were given; fit it on the same rows, or pass them as X_source"
+            )
+        own = self.ratio_.source_ if X_source is None else self.ratio_.predict(X)
+        return Ratios(own, self.ratio_.source_, self.ratio_.target_)
+
+    def _rows_ratio(self, rows: FloatArray, ratio: Any) -> FloatArray:
+        """Return the ratios (n,) of new rows: those given if the ratio is known, else the model's."""
+        if self.known_ratio_:
+            if ratio is None:
+                raise UsageError("this method was fitted with known ratios: pass ratio= for these rows too")
+            return as_ratio(ratio, len(rows))
+        refuse_known(ratio, "it was fitted without")
+        return np.ones(len(rows)) if self.ratio_ is None else self.ratio_.predict(rows)
+
+
+def refuse_known(ratio: Any, reason: str) -> None:
+    """Raise if known ratios are given where they could not be used."""
+    if ratio is not None and not isinstance(ratio, LikelihoodRatio):
+        raise UsageError(f"known ratios (weights) would be ignored: {reason}; leave ratio= out")
+
+
+def as_ratio(values: Any, length: int) -> FloatArray:
+    """Return known ratios as finite, non-negative floats (n,); one message names all kinds of bad rows."""
+    ratio = np.asarray(values, dtype=np.float64)
+    if ratio.shape != (length,):
+        raise DataError(f"ratio must have shape ({length},), one value per row, got {ratio.shape}")
+    bad = np.flatnonzero(~(np.isfinite(ratio) & (ratio >= 0.0)))
+    if bad.size:
+        shown = ", ".join(f"row {row}: {ratio[row]:g}" for row in bad[:_ROWS_SHOWN])
+        more = ", ..." if bad.size > _ROWS_SHOWN else ""
+        raise DataError(
+            f"ratio is negative, NaN or infinite in {bad.size} of {length} rows "
+            f"({shown}{more}; counted from 0)"
+        )
+    return ratio
+
+
+def warn_few(weights: FloatArray, level: float, *, finite: bool = False, stacklevel: int = 3) -> None:
+    """Warn where the calibration rows, or what their weights leave of them, are too few for the level.
+
+    ``finite`` says that the method's thresholds are finite all the same.
+    """
+    needed, n = rows_needed(level), len(weights)
+    worth = effective_size(weights)
+    if n < needed:
+        fact = "the threshold is finite but promises less" if finite else "all thresholds may be infinite"
+        message = (
+            f"{fact}: coverage {level:g} needs n >= {needed} calibration rows, got {n}; "
+            "add rows or lower the coverage"
+        )
+    elif worth < needed:
+        rest = "the threshold rests on them" if finite else "thresholds will be infinite or rest on them"
+        message = (
+            f"the effective sample size is {worth:.1f} of {n} rows, but coverage {level:g} needs at least "
+            f"{needed}: a few rows carry nearly all weight, and {rest}. "
+            "Check the overlap of source and target, use fewer features, or clip the ratio"
+        )
+    else:
+        return
+    warnings.warn(message, LrqrWarning, stacklevel=stacklevel)
+
+
+def _is_fitted_name(name: str) -> bool:
+    return name.endswith("_") and not name.startswith("_")
+
+
+def _encode(value: Any) -> Any:
+    """Return ``value`` as a JSON value or an array; JSON knows no infinity, so that one is a word."""
+    if hasattr(value, "to_state"):
+        return value.to_state()
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        return [str(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value

@@ -1,0 +1,343 @@
+"""The diagnosis of a shift: its numbers and the rules of its verdict.
+
+Every rule asks whether a promise of ``coverage`` = 1 - α can be kept; the constants are here, with reasons.
+docs/faq.md explains the verdicts to users.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import linalg
+from scipy.special import kolmogorov
+from scipy.stats import betabinom
+
+from lrqr.arrays import FloatArray, as_matrix, matched_columns
+from lrqr.errors import DataError, UsageError
+from lrqr.stats.area import area_interval
+from lrqr.stats.moments import Moments
+from lrqr.stats.ratio import LikelihoodRatio, effective_size, largest_share
+from lrqr.stats.support import LEVEL, Support
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+NO_SHIFT, WITHIN_REACH, LITTLE_OVERLAP, NO_OVERLAP = VERDICTS = (
+    "no shift detected",
+    "shift within reach",
+    "little overlap",
+    "no overlap",
+)
+
+PROMISES = {
+    NO_SHIFT: "Source and target look alike; plain split conformal prediction would do here as well.",
+    WITHIN_REACH: (
+        "Source and target differ, and enough source rows look like target rows for a correction to work."
+    ),
+    LITTLE_OVERLAP: (
+        "Few source rows look like target rows. Thresholds rest on those few or on extrapolation: "
+        "check the coverage on some labeled target rows before relying on it."
+    ),
+    NO_OVERLAP: (
+        "Most target rows lie where there is no source row. No method can promise coverage there from "
+        "these data; labels from the target are needed."
+    ),
+}
+
+# Half of the target or more lies outside the source's support: what is said of the target is said mostly
+# of rows about which the source says nothing.
+_MOSTLY_OUTSIDE = 0.5
+# Chance of a false alarm of each of the two further questions (more rows outside than by chance, a feature
+# distributed otherwise); small, since the interval of the AUC already spends 2.5 % on the same verdict.
+_SURPRISE = 0.005
+# Smallest ridge of the selection grid: more would hide negative parts, less would show those of noise.
+_RIDGE = 0.1
+# AUC of a shift by one standard deviation: where the interval reaches that far, "alike" says too much.
+_BLIND = 0.76
+_BINS = 40
+_POINTS = 51
+
+
+def rows_needed(coverage: float) -> float:
+    """Return the effective sample size below which overlap is called little: 4 · (1-α)/α.
+
+    There the coverage of a threshold from that many rows, whose standard deviation is about
+    sqrt(α(1-α)/n), is still known to half of α. It is 36 for 90 %; (1-α)/α, 9, is the least for a finite one.
+    """
+    return 4.0 * coverage / (1.0 - coverage)
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """How far source and target are apart.
+
+    Attributes
+    ----------
+    n_source, n_target : int
+        Rows.
+    auc, auc_low, auc_high : float
+        Out-of-fold area under the curve of the domain classifier and its 95 % interval. The upper end
+        is at least 1/2: cross-fitting biases the estimate downwards where there is no shift.
+    effective_size : float
+        (Σw)²/Σw² of the out-of-fold likelihood ratios of the source rows.
+    largest_weight : float
+        Share of the total weight that one source row carries.
+    outside_support : float
+        Share of target rows outside the source's support (:class:`Support`), beyond chance.
+    negative_mass : float
+        Σ max(-r̂, 0) / Σ |r̂| over source rows, r̂ the least-squares ratio: LR-QR at λ = ∞, section 2 of
+        docs/method.md.
+    verdict : str
+        One of ``VERDICTS``.
+    features : tuple of dict
+        name, standardized_difference, coefficient (log-odds per pooled standard deviation; None for trees),
+        mean_source, mean_target; the most shifted first.
+    overlap, concentration : dict
+        Histograms of domain scores; weight carried by the heaviest rows. Pictures for the report.
+    support : Support
+        Flags new rows.
+    """
+
+    n_source: int
+    n_target: int
+    auc: float
+    auc_low: float
+    auc_high: float
+    effective_size: float
+    largest_weight: float
+    outside_support: float
+    negative_mass: float
+    verdict: str
+    features: tuple[dict[str, Any], ...]
+    overlap: dict[str, list[float]] = field(repr=False)
+    concentration: dict[str, list[float]] = field(repr=False)
+    support: Support = field(repr=False)
+
+    @property
+    def promise(self) -> str:
+        """What may be promised, in a sentence."""
+        if self.verdict == NO_SHIFT and max(self.auc_high, 1.0 - self.auc_low) > _BLIND:
+            return (
+                f"No shift shows, but {self.n_source} source and {self.n_target} target rows are too few to "
+                f"see a moderate one (domain AUC between {self.auc_low:.2f} and {self.auc_high:.2f})."
+            )
+        return PROMISES[self.verdict]
+
+    def to_dict(self, *, pictures: bool = False) -> dict[str, Any]:
+        """Return the numbers as plain JSON values, with ``pictures`` also those that the report draws."""
+        left_out = {"support"} if pictures else {"support", "overlap", "concentration"}
+        plain = {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in left_out}
+        plain["features"] = [dict(feature) for feature in self.features]
+        return plain
+
+
+def diagnose(
+    X_source: Any,
+    X_target: Any,
+    *,
+    names: Sequence[str] | None = None,
+    coverage: float = 0.9,
+    random_state: int = 0,
+    ratio: LikelihoodRatio | None = None,
+) -> Diagnosis:
+    """Compare unlabeled source rows (n_s, d) with target rows (n_t, d).
+
+    Parameters
+    ----------
+    X_source, X_target : array-like or data frame
+        Features: the same columns in the same order, or two data frames, which are matched by name.
+    names : sequence of str, optional
+        Names of the d features; if not given, those of a data frame, or x0, x1, ...
+    coverage : float
+        The promise 1 - α that the verdict is about.
+    random_state : int
+        Seed of the folds and of the reference rows.
+    ratio : LikelihoodRatio, optional
+        Fitted on exactly these rows; if None a logistic one is fitted here.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> diagnose(rng.uniform(0, 1, (200, 1)), rng.uniform(2, 3, (200, 1))).verdict
+    'no overlap'
+    """
+    X_source, X_target, found = matched_columns(X_source, X_target)
+    names = found if names is None else list(names)
+    source = as_matrix(X_source, "X_source")
+    target = as_matrix(X_target, "X_target", columns=source.shape[1])
+    if 0 in source.shape or not len(target):
+        raise DataError(
+            "a diagnosis needs at least one source row, one target row and one feature, got "
+            f"X_source {source.shape} and X_target {target.shape}"
+        )
+    if not 0.0 < coverage < 1.0:
+        raise UsageError(f"coverage must lie between 0 and 1, got {coverage}")
+    names = names or [f"x{index}" for index in range(source.shape[1])]
+    if len(names) != source.shape[1]:
+        raise UsageError(f"{len(names)} names were given for {source.shape[1]} features")
+    ratio = ratio or LikelihoodRatio(random_state=random_state).fit(source, target)
+    if (len(ratio.source_), len(ratio.target_)) != (len(source), len(target)):
+        raise UsageError("the ratio was not fitted on these source and target rows")
+
+    low, high = area_interval(ratio.auc_, len(source), len(target))
+    ceiling = _ceiling(ratio.source_log_odds_)
+    support = _with_direction(Support.of(source, random_state=random_state), ratio, ceiling)
+    beyond = ratio.target_log_odds_ > ceiling
+    far = int((support.far(target) | beyond).sum())
+    expected = support.expected + (1.0 - support.expected) / (len(source) + 1.0)
+    outside = max(far / len(target) - expected, 0.0) / (1.0 - expected)
+    size, share = effective_size(ratio.source_), largest_share(ratio.source_)
+    alike = (
+        low <= 0.5
+        and _chance(far, len(target), expected, len(support.reference)) > _SURPRISE
+        and _least_chance(source, target) > _SURPRISE
+    )
+    return Diagnosis(
+        n_source=len(source),
+        n_target=len(target),
+        auc=float(ratio.auc_),
+        auc_low=low,
+        auc_high=max(high, 0.5),
+        effective_size=size,
+        largest_weight=share,
+        outside_support=float(outside),
+        negative_mass=_negative_mass(source, target),
+        verdict=_verdict(alike, outside, size, share, coverage),
+        features=_features(source, target, names, ratio),
+        overlap=_overlap(ratio),
+        concentration=_concentration(ratio.source_),
+        support=support,
+    )
+
+
+def weight_warning(weights: FloatArray, coverage: float, mass: float = 1.0) -> str | None:
+    """Return what to say of source weights (n,) worth too few rows for this coverage, or None.
+
+    A weighted threshold is finite only where w / (Σw_i + w) <= α, with w ``mass`` times the row's own weight.
+    """
+    size, share, alpha = effective_size(weights), largest_share(weights), 1.0 - coverage
+    if size >= rows_needed(coverage) or not len(weights):
+        return None
+    limit = float(weights.sum()) * alpha / coverage / mass
+    return (
+        f"the weights of the {len(weights)} source rows are worth {size:.3g} equally weighted ones (the "
+        f"heaviest carries {100 * share:.3g}% of the weight); {100 * coverage:g}% coverage needs "
+        f"{rows_needed(coverage):.3g} or more to be known well, and weighted thresholds are finite only for "
+        f"rows whose own weight is at most {limit:.3g}"
+    )
+
+
+def _verdict(alike: bool, outside: float, size: float, share: float, coverage: float) -> str:
+    if outside >= _MOSTLY_OUTSIDE:
+        return NO_OVERLAP
+    if alike:
+        return NO_SHIFT
+    # With more than α of the target outside, 1-α can be missed by rows on which nothing is known; with one
+    # row carrying more than α of the weight, that row alone decides the threshold.
+    alpha = 1.0 - coverage
+    if outside > alpha or share > alpha or size < rows_needed(coverage):
+        return LITTLE_OVERLAP
+    return WITHIN_REACH
+
+
+def _chance(count: int, n: int, expected: float, reference: int) -> float:
+    """Return the chance that so many of n source-like rows are outside, the radius being estimated."""
+    a = expected * (reference + 1.0)
+    return float(betabinom.sf(count - 1, n, a, reference + 1.0 - a))
+
+
+def _least_chance(source: FloatArray, target: FloatArray) -> float:
+    """Return the smallest p-value of the features' Kolmogorov-Smirnov tests, times their number.
+
+    It sees what a linear classifier does not: a feature whose spread or shape differs.
+    """
+    n, m = len(source), len(target)
+    distance = 0.0
+    for j in range(source.shape[1]):
+        own, other = np.sort(source[:, j]), np.sort(target[:, j])
+        steps = np.concatenate([own, other])
+        below = np.searchsorted(own, steps, "right") / n, np.searchsorted(other, steps, "right") / m
+        distance = max(distance, float(np.abs(below[0] - below[1]).max()))
+    chance = float(kolmogorov(math.sqrt(n * m / (n + m)) * distance))
+    return float(min(source.shape[1] * chance, 1.0))
+
+
+def _ceiling(scores: FloatArray) -> float:
+    """Return the largest score plus the gap that 99 % of the rows keep to their nearest neighbor."""
+    ordered = np.sort(scores)
+    gaps = np.concatenate([[np.inf], np.diff(ordered), [np.inf]])
+    nearest = np.minimum(gaps[:-1], gaps[1:])
+    margin = np.sort(nearest)[min(math.ceil(LEVEL * len(scores)), len(scores)) - 1]
+    return float(ordered[-1] + (margin if np.isfinite(margin) else 0.0))
+
+
+def _with_direction(support: Support, ratio: LikelihoodRatio, ceiling: float) -> Support:
+    """Add the direction of a linear domain classifier, in the support's standardized features."""
+    if ratio.classifier != "logistic":
+        return support
+    raw = ratio.coef_ / ratio.scale_
+    offset = float(ratio.intercept_ + raw @ (support.center - ratio.center_))
+    return replace(support, direction=raw * support.scale, ceiling=ceiling - offset)
+
+
+def _negative_mass(source: FloatArray, target: FloatArray) -> float:
+    """Return the negative share of the least-squares ratio r̂ = φ' (Σ + ridge)⁻¹ m, method.md section 2."""
+    near, away = Moments.of(source), Moments.of(target)
+    pooled = near.merge(away)
+    scale = np.where(pooled.spread <= 1e-12 * np.abs(pooled.mean), 1.0, pooled.spread)
+    near, away = near.affine(pooled.mean, scale), away.affine(pooled.mean, scale)
+    coef = linalg.solve(near.augmented_second(_RIDGE), away.augmented_mean(), assume_a="pos")
+    ratio = coef[0] + ((source - pooled.mean) / scale) @ coef[1:]
+    total = float(np.abs(ratio).sum())
+    return float(np.maximum(-ratio, 0.0).sum()) / total if total > 0.0 else 0.0
+
+
+def _features(
+    source: FloatArray, target: FloatArray, names: Sequence[str], ratio: LikelihoodRatio
+) -> tuple[dict[str, Any], ...]:
+    means = source.mean(axis=0), target.mean(axis=0)
+    gap = means[1] - means[0]
+    spread = np.sqrt((source.var(axis=0) + target.var(axis=0)) / 2.0)
+    # Two constants that differ: half their distance, the spread of a half-and-half mixture, stands in.
+    spread = np.where(spread <= 1e-12 * np.abs(means).max(axis=0), np.abs(gap) / 2.0, spread)
+    difference = np.divide(gap, spread, out=np.zeros_like(gap), where=spread > 0.0)
+    coefficients = ratio.coef_.tolist() if ratio.classifier == "logistic" else [None] * len(names)
+    rows = [
+        {
+            "name": str(names[j]),
+            "standardized_difference": float(difference[j]),
+            "coefficient": coefficients[j],
+            "mean_source": float(means[0][j]),
+            "mean_target": float(means[1][j]),
+        }
+        for j in np.argsort(-np.abs(difference), kind="stable")
+    ]
+    return tuple(rows)
+
+
+def _overlap(ratio: LikelihoodRatio) -> dict[str, list[float]]:
+    """Return histograms of the out-of-fold domain log-odds; the outermost bins hold the tails."""
+    both = np.concatenate([ratio.source_log_odds_, ratio.target_log_odds_])
+    low, high = np.quantile(both, [0.005, 0.995])
+    if high - low <= 1e-9 * max(abs(low), abs(high), 1.0):
+        low, high = low - 0.5, high + 0.5
+    edges = np.linspace(low, high, _BINS + 1)
+    counts = [
+        np.histogram(np.clip(scores, low, high), edges)[0].astype(float).tolist()
+        for scores in (ratio.source_log_odds_, ratio.target_log_odds_)
+    ]
+    return {"edges": edges.tolist(), "source": counts[0], "target": counts[1]}
+
+
+def _concentration(weights: FloatArray) -> dict[str, list[float]]:
+    """Return which share of the weight the heaviest rows carry."""
+    carried = np.concatenate([[0.0], np.cumsum(np.sort(weights)[::-1])])
+    carried /= carried[-1]
+    shares = np.linspace(0.0, 1.0, _POINTS)
+    return {
+        "rows": shares.tolist(),
+        "weight": np.interp(shares, np.linspace(0.0, 1.0, len(carried)), carried).tolist(),
+    }

@@ -1,0 +1,266 @@
+"""The likelihood ratio r = dP_target/dP_source from a domain classifier, cross-fitted.
+
+By Bayes' rule r(x) = p(x) / (1 - p(x)) · n_source / n_target with p(x) = P(target | x); everything is
+computed from log-odds, so that nothing saturates. Source: docs/methods.md; the paper's experiments use
+the logistic regression without the prior factor (section 5.2 of arXiv:2502.13030).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Self
+
+import numpy as np
+from scipy.stats import rankdata
+from sklearn.base import BaseEstimator
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.utils.validation import check_is_fitted
+
+from lrqr.arrays import FloatArray, IntArray, as_matrix, check_seed, distinct_columns, mean_of, row_dot
+from lrqr.errors import DataError, UsageError
+from lrqr.plugins import suggest
+
+LOG_ODDS_LIMIT = 30.0
+PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+CLASSIFIERS = ("logistic", "hist-gradient-boosting")
+
+
+def effective_size(weights: FloatArray) -> float:
+    """Return (Σw)² / Σw², the number of equally weighted rows that are worth as much.
+
+    Examples
+    --------
+    >>> round(effective_size(np.array([3.0, 1.0, 4.0, 2.0])), 4)
+    3.3333
+    """
+    largest = float(weights.max(initial=0.0))
+    if largest == 0.0:
+        return 0.0
+    scaled = weights / largest
+    return float(scaled.sum() ** 2 / np.square(scaled).sum())
+
+
+def largest_share(weights: FloatArray) -> float:
+    """Return the share of the total weight that the heaviest row carries."""
+    total = float(weights.sum())
+    return float(weights.max()) / total if total > 0.0 else 1.0
+
+
+def canonical_order(*columns: FloatArray) -> IntArray:
+    """Return an order of the rows that depends on their contents only (first array first).
+
+    Folds are dealt out and models fitted in this order, so that shuffled rows give the same model.
+    """
+    keys = [key for block in columns for key in np.atleast_2d(block.T) if key.size]
+    if not keys:  # rows without a column are all alike
+        return np.arange(len(columns[0]), dtype=np.int64)
+    return np.lexsort(keys[::-1]).astype(np.int64)
+
+
+def deal_folds(n: int, folds: int, random_state: int) -> IntArray:
+    """Return the fold of each of n rows, sizes as equal as can be; the same n gives the same folds."""
+    return np.random.default_rng(random_state).permutation(n) % folds
+
+
+class LikelihoodRatio(BaseEstimator):
+    """Likelihood ratio of target to source, from a classifier that tells them apart.
+
+    Parameters
+    ----------
+    classifier : {"logistic", "hist-gradient-boosting"}
+        L2 logistic regression on standardized features, or gradient boosted trees.
+    cross_fit : int
+        Number of folds. Each row's own ratio comes from the model that has not seen it, new rows get the
+        mean log-odds of all. Below 2: one model, in-sample values, which are too extreme.
+    C : float or "cv"
+        Inverse strength of the logistic penalty. "cv" takes that of 1e-4, ..., 1 with the smallest
+        out-of-fold log loss. 1 is what the reproduction of the paper uses (which names no penalty).
+    clip : (float, float), optional
+        Bounds for the ratio, applied before it is normalized.
+    normalize : bool
+        Rescale so that the mean over the source rows is 1, as E_source r = 1 asks.
+    random_state : int
+        Seed of the folds.
+
+    Attributes
+    ----------
+    source_, target_ : (n_s,), (n_t,) arrays
+        Out-of-fold ratios of the rows given to ``fit``.
+    source_log_odds_, target_log_odds_ : (n_s,), (n_t,) arrays
+        Their logarithms before clipping and normalizing.
+    auc_ : float
+        Out-of-fold area under the curve: 0.5 is no shift, 1 is disjoint supports.
+    C_ : float
+        The inverse penalty in use (nan for trees).
+    """
+
+    def __init__(
+        self,
+        classifier: str = "logistic",
+        cross_fit: int = 5,
+        *,
+        C: float | Literal["cv"] = "cv",
+        clip: tuple[float, float] | None = None,
+        normalize: bool = True,
+        random_state: int = 0,
+    ) -> None:
+        self.classifier = classifier
+        self.cross_fit = cross_fit
+        self.C = C
+        self.clip = clip
+        self.normalize = normalize
+        self.random_state = random_state
+
+    def fit(self, X_source: Any, X_target: Any) -> Self:
+        """Fit on source rows (n_s, d) and target rows (n_t, d)."""
+        check_seed(self.random_state)
+        source = as_matrix(X_source, "X_source")
+        target = as_matrix(X_target, "X_target", columns=source.shape[1])
+        if min(len(source), len(target)) == 0:
+            raise DataError(
+                f"a likelihood ratio needs rows of both domains, got {len(source)} source and "
+                f"{len(target)} target rows"
+            )
+        if self.classifier not in CLASSIFIERS:
+            hint = suggest(str(self.classifier), CLASSIFIERS)
+            raise UsageError(
+                f"unknown classifier {self.classifier!r}{hint}; choose one of: {', '.join(CLASSIFIERS)}"
+            )
+        self.n_features_in_ = source.shape[1]
+        self.kept_ = distinct_columns(source, target)
+        source, target = source[:, self.kept_], target[:, self.kept_]
+        orders = canonical_order(source), canonical_order(target)
+        rows = np.vstack([source[orders[0]], target[orders[1]]])
+        labels = np.repeat([0, 1], [len(source), len(target)])
+        folds = self._folds(len(source), len(target))
+        fit = self._fit_logistic if self.classifier == "logistic" else self._fit_trees
+        fitted, own = fit(rows, labels, folds), np.empty(len(rows))
+        own[np.concatenate([orders[0], len(source) + orders[1]])] = fitted
+        self.source_log_odds_, self.target_log_odds_ = own[: len(source)], own[len(source) :]
+        self.auc_ = _auc(self.source_log_odds_, self.target_log_odds_)
+        # summed in canonical order: the same mean, to the last bit, however the rows are shuffled
+        self.norm_ = float(self._ratio(fitted[: len(source)]).mean()) if self.normalize else 1.0
+        self.source_ = self._ratio(self.source_log_odds_) / self.norm_
+        self.target_ = self._ratio(self.target_log_odds_) / self.norm_
+        return self
+
+    def log_odds(self, X: Any) -> FloatArray:
+        """Return log r̂ (n,) of new rows before clipping and normalizing: the fold models' mean."""
+        check_is_fitted(self)
+        rows = as_matrix(X, "X", columns=self.n_features_in_)
+        if self.classifier == "logistic":
+            linear = row_dot((rows - self.center_) / self.scale_, self.coef_) + self.intercept_
+            return _limited(linear)
+        if len(rows) == 0:
+            return np.empty(0)
+        rows = rows[:, self.kept_]
+        values = [m.decision_function(rows) + p for m, p in zip(self.models_, self.priors_, strict=True)]
+        return _limited(mean_of(values))
+
+    def predict(self, X: Any) -> FloatArray:
+        """Return r̂ (n,) of new rows."""
+        return self._ratio(self.log_odds(X)) / self.norm_
+
+    def to_state(self) -> dict[str, Any]:
+        """Return what ``predict`` needs; the logistic ratio is plain arrays."""
+        check_is_fitted(self)
+        names = ["n_features_in_", "kept_", "norm_", "auc_"]
+        logistic = self.classifier == "logistic"
+        names += ["center_", "scale_", "coef_", "intercept_", "C_"] if logistic else ["models_", "priors_"]
+        parameters = self.get_params(deep=False)
+        parameters["clip"] = None if self.clip is None else list(self.clip)
+        return {"parameters": parameters, "fitted": {name: getattr(self, name) for name in names}}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        """Rebuild a fitted ratio from ``to_state``."""
+        made = cls(**state["parameters"])
+        for name, value in state["fitted"].items():
+            setattr(made, name, value)
+        return made
+
+    def _folds(self, n_source: int, n_target: int) -> list[tuple[IntArray, IntArray]]:
+        """Return (training rows, held-out rows) of each fold; one fold of everything below 2."""
+        count = min(self.cross_fit, n_source, n_target)
+        if count < 2:
+            everything = np.arange(n_source + n_target)
+            return [(everything, everything)]
+        fold = np.concatenate([deal_folds(n, count, self.random_state) for n in (n_source, n_target)])
+        return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(count)]
+
+    def _fit_logistic(
+        self, rows: FloatArray, labels: IntArray, folds: list[tuple[IntArray, IntArray]]
+    ) -> FloatArray:
+        self.center_, self.scale_ = rows.mean(axis=0), _safe_scale(rows)
+        Z = (rows - self.center_) / self.scale_
+        penalties = PENALTIES if self.C == "cv" else (float(self.C),)
+        own = np.empty((len(penalties), len(rows)))
+        linear = np.zeros((len(penalties), Z.shape[1] + 1))
+        for training, held in folds:
+            model = LogisticRegression(warm_start=True, max_iter=1000)
+            prior = _prior(labels[training])
+            for i, penalty in enumerate(penalties):
+                model.set_params(C=penalty).fit(Z[training], labels[training])
+                own[i, held] = model.decision_function(Z[held]) + prior
+                linear[i] += np.append(model.coef_[0], model.intercept_[0] + prior) / len(folds)
+        # log loss of the label with the log-odds as they would be at equal class sizes up to the prior
+        signed = np.where(labels == 1, -1.0, 1.0) * (own - _prior(labels))
+        best = int(np.argmin(np.logaddexp(0.0, signed).mean(axis=1)))
+        self.C_ = penalties[best]
+        self.coef_, self.intercept_ = self._spread(linear[best, :-1], 0.0), float(linear[best, -1])
+        self.center_, self.scale_ = self._spread(self.center_, 0.0), self._spread(self.scale_, 1.0)
+        return _limited(own[best])
+
+    def _spread(self, values: FloatArray, rest: float) -> FloatArray:
+        """Return values of the kept columns as values of all columns."""
+        full = np.full(self.n_features_in_, rest)
+        full[self.kept_] = values
+        return full
+
+    def _fit_trees(
+        self, rows: FloatArray, labels: IntArray, folds: list[tuple[IntArray, IntArray]]
+    ) -> FloatArray:
+        own = np.empty(len(rows))
+        self.C_, self.models_, self.priors_ = np.nan, [], []
+        for training, held in folds:
+            # few, small, penalized trees: ratios of stronger ones are noisy (docs/selection.md)
+            model = HistGradientBoostingClassifier(
+                max_iter=40,
+                max_leaf_nodes=8,
+                min_samples_leaf=15,
+                l2_regularization=5.0,
+                max_features=0.3,
+                early_stopping=False,
+                random_state=self.random_state,
+            ).fit(rows[training], labels[training])
+            prior = _prior(labels[training])
+            own[held] = model.decision_function(rows[held]) + prior
+            self.models_.append(model)
+            self.priors_.append(prior)
+        return _limited(own)
+
+    def _ratio(self, log_odds: FloatArray) -> FloatArray:
+        ratio: FloatArray = np.exp(log_odds)
+        return ratio if self.clip is None else np.clip(ratio, *self.clip)
+
+
+def _limited(log_odds: FloatArray) -> FloatArray:
+    return np.clip(log_odds, -LOG_ODDS_LIMIT, LOG_ODDS_LIMIT)
+
+
+def _prior(labels: IntArray) -> float:
+    """Return log(n_source / n_target), which turns log-odds into the log-ratio."""
+    targets = int(labels.sum())
+    return float(np.log((len(labels) - targets) / targets))
+
+
+def _safe_scale(rows: FloatArray) -> FloatArray:
+    """Return the spread of each column, 1 where it is constant up to rounding."""
+    scale = rows.std(axis=0)
+    return np.where(scale <= 1e-12 * np.abs(rows).max(axis=0), 1.0, scale)
+
+
+def _auc(source: FloatArray, target: FloatArray) -> float:
+    """Return P(log-odds of a target row > of a source row), ties half."""
+    ranks = rankdata(np.concatenate([source, target]))[len(source) :]
+    return float((ranks.sum() / len(target) - (len(target) + 1) / 2) / len(source))

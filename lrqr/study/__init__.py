@@ -1,0 +1,1 @@
+"""Experiments as files: data sets, splits, runs and their summaries."""

@@ -1,0 +1,94 @@
+"""MMLU questions answered by LLaMA-13B: high-school subjects to college and professional ones.
+
+Section 5.4 of arXiv:2502.13030, with the 16 subjects whose option probabilities are public and with MiniLM
+embeddings of the questions in place of GPT-2's.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from lrqr.study.datasets import DataFile, Rows, ShiftData, check_shift, locate
+
+if TYPE_CHECKING:
+    from lrqr.arrays import FloatArray, IntArray
+
+TITLE = "MMLU: option probabilities of LLaMA-13B and MiniLM embeddings, school to college questions"
+SOURCE = "Hendrycks et al. (2021); Kumar et al. (2023), arXiv:2305.18404; all-MiniLM-L6-v2 embeddings"
+LICENSE = "MIT (questions, probabilities), Apache-2.0 (embedding model)"
+FILES = (
+    DataFile(
+        "mmlu_llama13b.csv.gz", "255c7fd615708fe0d588bb99f87ee99d83fc510c5c87818b546885376bd382de", 358635
+    ),
+    DataFile(
+        "mmlu_minilm_embeddings.npz",
+        "07ad1d70c9c7c9d402006e73bb61603ab6980b2d289f752f8dd91efa5c19df83",
+        1824751,
+    ),
+)
+SHIFTS = ("school-to-college",)
+
+CLASSES = ("A", "B", "C", "D")
+
+
+@cache
+def table() -> tuple[pd.DataFrame, Rows]:
+    """Return the 2574 questions and, row by row, their embedding, answer index and option probabilities."""
+    frame = pd.read_csv(locate(FILES[0]), keep_default_na=False)
+    with np.load(locate(FILES[1]), allow_pickle=False) as arrays:
+        embedding = arrays["emb"].astype(np.float64)
+    answer = frame["answer"].map({name: index for index, name in enumerate(CLASSES)})
+    probability = frame[[f"p_{name}" for name in CLASSES]].to_numpy(np.float64)
+    return frame, Rows(embedding, np.asarray(answer, dtype=np.int64), probability)
+
+
+def split(shift: str, *, seed: int, source_share: float = 0.8, components: int = 0) -> ShiftData:
+    """Draw one random split.
+
+    Parameters
+    ----------
+    shift : "school-to-college"
+    seed : int
+    source_share : float
+        The random share of the 408 high-school questions that calibrates, so that splits differ in the source
+        too.
+    components : int
+        Keep so many principal components of the embeddings (fitted on the source and the unlabeled target);
+        0 keeps all 384 dimensions.
+
+    Returns
+    -------
+    ShiftData
+        A random half of the 890 college and professional questions is unlabeled, half is for testing.
+    """
+    check_shift(shift, SHIFTS, "mmlu")
+    frame, rows = table()
+    rng = np.random.default_rng(seed)
+    source = rng.permutation(np.flatnonzero(frame["level"] == "source_school"))
+    source = source[: round(source_share * len(source))]
+    target, test = np.array_split(
+        rng.permutation(np.flatnonzero(frame["level"] == "target_college_professional")), 2
+    )
+    if components:
+        features = _components(rows.features, np.concatenate([source, target]), components)
+        rows = Rows(features, rows.outcome, rows.prediction)
+    return ShiftData(
+        name=shift,
+        feature_names=tuple(f"e{index}" for index in range(rows.features.shape[1])),
+        source=rows.take(source),
+        target=rows.take(target).unlabeled(),
+        test=rows.take(test),
+        classes=CLASSES,
+    )
+
+
+def _components(features: FloatArray, fit_rows: IntArray, count: int) -> FloatArray:
+    """Principal components of ``features``; the directions come from the rows ``fit_rows`` alone."""
+    centered = features - features[fit_rows].mean(axis=0)
+    directions = np.linalg.svd(centered[fit_rows], full_matrices=False)[2][:count]
+    signs = np.sign(directions[np.arange(len(directions)), np.abs(directions).argmax(axis=1)])
+    return np.asarray(centered @ (directions * signs[:, None]).T)
