@@ -33,9 +33,10 @@ class LearnedFeatures:
     """Map rows to φ(x) = (domain log-odds, predicted score), in which LR-QR is then fitted.
 
     The log-odds come from gradient boosted trees that tell target from source rows
-    (:class:`~lrqr.stats.ratio.LikelihoodRatio`), the predicted score from trees that predict its 80 % quantile from
-    the same rows. Both are cross-fitted: a row that took part in the fit gets values from models that have
-    not seen it, averaged over two random partitions; a new row gets the mean over all fold models.
+    (:class:`~lrqr.stats.ratio.LikelihoodRatio`), the predicted score from trees that predict its 80 %
+    quantile from the same rows. Both are cross-fitted: a row that took part in the fit gets values from
+    models that have not seen it, averaged over two random partitions; a new row gets the mean over all fold
+    models.
 
     Parameters
     ----------

@@ -17,19 +17,20 @@ from __future__ import annotations
 
 import hashlib
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lrqr import plugins
+from lrqr.calibrate.rows import Rows
 from lrqr.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from lrqr.arrays import BoolArray, FloatArray, IntArray
+    from lrqr.arrays import FloatArray, IntArray
 
 __all__ = [
     "DataFile",
@@ -55,45 +56,6 @@ class DataFile:
     name: str
     sha256: str
     size: int
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Some rows of one domain.
-
-    Attributes
-    ----------
-    features : (n, d) array
-        Numeric features without a constant column.
-    outcome : (n,) array or None
-        The outcome (float), or the index of the class (int); None where it must stay unknown.
-    prediction : (n, k) array or None
-        What the score needs (one prediction, or a probability per class); None if a base learner is still to
-        be fitted on :attr:`ShiftData.train`.
-    ratio : (n,) array or None
-        The true likelihood ratio dP_target/dP_source up to a constant factor, where the shift is made by us.
-    """
-
-    features: FloatArray
-    outcome: FloatArray | IntArray | None = None
-    prediction: FloatArray | None = None
-    ratio: FloatArray | None = None
-
-    def __len__(self) -> int:
-        return int(self.features.shape[0])
-
-    def take(self, index: IntArray | BoolArray) -> Rows:
-        """Return the rows at ``index``."""
-        return Rows(
-            self.features[index],
-            None if self.outcome is None else self.outcome[index],
-            None if self.prediction is None else self.prediction[index],
-            None if self.ratio is None else self.ratio[index],
-        )
-
-    def unlabeled(self) -> Rows:
-        """Return the same rows without their outcomes."""
-        return replace(self, outcome=None)
 
 
 @dataclass(frozen=True)
