@@ -24,7 +24,7 @@ setup: $(STAMP) ## make .venv and install lrqr with its development tools
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --editable . --group dev
+	$(BIN)/python -m pip install --quiet --editable ".[reference]" --group dev
 	@touch $@
 
 demo: $(STAMP) ## calibrate LR-QR on real data under real shift and print its coverage report
@@ -68,7 +68,7 @@ test-oldest: $(STAMP) ## the quick tests with the oldest versions that pyproject
 	$(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/python -m pip install --quiet "uv>=0.5"
 	.venv-oldest/bin/uv pip install --quiet --python .venv-oldest/bin/python --resolution lowest-direct \
-	  --editable . "pytest>=8.3" "hypothesis>=6.100" "polars>=1.0" "pytest-xdist>=3.5"
+	  --editable ".[reference]" "pytest>=8.3" "hypothesis>=6.100" "polars>=1.0" "pytest-xdist>=3.5"
 	.venv-oldest/bin/python -m pytest -n auto -o filterwarnings=default --ignore tests/test_architecture.py --ignore tests/test_docs.py
 
 test-browser: $(STAMP) ## the report in a headless Chromium (the program chromium must be on the PATH)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 
 import cvxpy as cp
@@ -285,3 +286,10 @@ def test_a_large_path_comes_back_from_a_start_with_no_pull() -> None:
     found = plugins.load("solvers", "newton").path(problem, [1.0, 0.01, 1e-4, 1e-5])
     assert [solution.converged for solution in found] == [True] * 4
     assert all(solution.beta > 0.0 for solution in found)
+
+
+def test_without_cvxpy_the_reference_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cvxpy", None)
+    with pytest.raises(UsageError, match=r"needs cvxpy with Clarabel.*pip install 'lrqr\[reference\]'"):
+        solvers.solve(random_problem(0), solver="reference")
+    assert solvers.solve(random_problem(0)).converged

@@ -24,7 +24,7 @@ CONFIG = "lrqr.study.config"
 """Where a context remembers the file that its defaults came from."""
 
 
-class Name(click.ParamType[str]):
+class Name(click.ParamType):  # type: ignore[type-arg]  # generic only since click 8.4
     """One of a list of names; a misspelt one gets "did you mean"."""
 
     def __init__(self, kind: str, choices: Iterable[str] | str) -> None:
@@ -54,7 +54,7 @@ class Name(click.ParamType[str]):
         return [CompletionItem(name) for name in self.choices if name.startswith(incomplete)]
 
 
-class AutoFloat(click.ParamType["float | str"]):
+class AutoFloat(click.ParamType):  # type: ignore[type-arg]  # generic only since click 8.4
     """A number, or ``auto``."""
 
     name = "auto|FLOAT"
@@ -69,7 +69,7 @@ class AutoFloat(click.ParamType["float | str"]):
             raise click.BadParameter(f"{value!r} is neither a number nor 'auto'", ctx, param) from None
 
 
-class Level(click.ParamType[float]):
+class Level(click.ParamType):  # type: ignore[type-arg]  # generic only since click 8.4
     """A share strictly between 0 and 1; a percentage gets "did you mean"."""
 
     name = "float"

@@ -58,9 +58,7 @@ class ConvexPart:
     """min over γ of F(γ, β), built once and solved for any β (and any λ, through β and λ alone)."""
 
     def __init__(self, problem: Problem) -> None:
-        import cvxpy
-
-        cp: Any = cvxpy  # its types know neither sum nor sum_squares
+        cp = _cvxpy()
         n, p = problem.features.shape
         self._problem = problem
         values, vectors = np.linalg.eigh(problem.second_moment)
@@ -96,6 +94,18 @@ class ConvexPart:
         """Return min over γ of F(γ, β)."""
         gamma, _ = self(beta)
         return self._problem.objective(gamma, beta)
+
+
+def _cvxpy() -> Any:
+    """Import cvxpy: large, slow to import, of use to this solver alone, hence an extra of the package."""
+    try:
+        import cvxpy
+    except ImportError as error:
+        raise UsageError(
+            "solver='reference' needs cvxpy with Clarabel, which a plain installation leaves out; "
+            f"install them with: pip install 'lrqr[reference]' (import failed: {error})"
+        ) from error
+    return cvxpy
 
 
 def _golden(value: Callable[[float], float], left: float, right: float) -> tuple[float, float]:
