@@ -30,7 +30,7 @@ def _inside(bounds: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def test_the_registry_holds_the_promised_scores() -> None:
-    assert set(NAMES) >= {"absolute", "normalized", "cqr", "lac", "aps", "raps", "precomputed"}
+    assert set(NAMES) >= {"absolute", "normalized", "cqr", "lac", "neg-log", "aps", "raps", "precomputed"}
     with pytest.raises(UsageError, match="did you mean 'absolute'"):
         plugins.load("scores", "absolut")
 
@@ -237,6 +237,35 @@ def test_zero_probability_classes_are_not_in_every_set(name: str) -> None:
     np.testing.assert_array_equal(
         module.region(probability[:1], np.array([threshold])), [[True, False, False]]
     )
+
+
+def test_neg_log_is_exact_at_probability_zero() -> None:
+    """A class of probability 0 joins the set at an infinite threshold only; other sets are those of lac."""
+    module, lac = plugins.load("scores", "neg-log"), plugins.load("scores", "lac")
+    probability = np.array([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0]])
+    np.testing.assert_array_equal(module.score(probability, np.array([1, 2])), [np.inf, np.inf])
+    np.testing.assert_array_equal(module.score(probability, np.array([0, 1])), [0.0, -np.log(0.5)])
+    largest = np.full(2, np.finfo(float).max)
+    np.testing.assert_array_equal(module.region(probability, largest), probability > 0)
+    assert module.region(probability, np.full(2, np.inf)).all()
+    drawn = np.random.default_rng(6).dirichlet(np.ones(5), size=200)
+    for p in (0.01, 0.2, 0.7):
+        np.testing.assert_array_equal(
+            module.region(drawn, np.full(200, -np.log(p))), lac.region(drawn, np.full(200, 1.0 - p))
+        )
+
+
+def test_split_sets_are_the_same_for_lac_and_neg_log() -> None:
+    """Both rank outcomes alike, and a conformal quantile knows ranks only."""
+    rng = np.random.default_rng(7)
+    probability, outcome = rng.dirichlet(np.ones(6), size=300), rng.integers(0, 6, size=300)
+    sets = []
+    for name in ("lac", "neg-log"):
+        module = plugins.load("scores", name)
+        threshold = np.sort(module.score(probability[:199], outcome[:199]))[180 - 1]
+        sets.append(module.region(probability[199:], np.full(101, threshold)))
+    np.testing.assert_array_equal(*sets)
+    assert 0 < sets[0].sum() < sets[0].size
 
 
 def test_spread_must_be_positive() -> None:

@@ -73,7 +73,14 @@ class ThresholdEstimator(RegressorMixin, BaseEstimator):
             raise DataError("X has 0 rows; at least one calibration row is needed")
         validate_data(self, X, skip_check_array=True)
         self.n_features_in_ = features.shape[1]
-        scores = as_vector(column_or_1d(y, warn=True), "y", length=features.shape[0])
+        scores = as_vector(column_or_1d(y, warn=True), "y", length=features.shape[0], allow_infinite=True)
+        infinite = np.flatnonzero(np.isinf(scores))
+        if infinite.size:
+            raise DataError(
+                f"y holds infinity in {infinite.size} of {len(scores)} rows (the first is row {infinite[0]}, "
+                "counted from 0), and thresholds are fitted to finite scores; where the score is neg-log, "
+                "give every class a probability above 0, or use lac or aps"
+            )
         size = float(np.abs(scores).max())
         if size > _EXTREME or 0.0 < size < 1.0 / _EXTREME:  # sums or quotients of such scores leave float64
             raise DataError(

@@ -1,26 +1,92 @@
-"""What several scores share: the exact ends of an interval, and the mass ranked before a class.
+"""What the scores share: `score` and `region` from one formula each, and the exact ends of an interval.
 
-A plug-in of `lrqr.scores` must not import its neighbors, so their common parts sit below them.
+A score of numbers states the two edges from which distance is measured (`interval_score`); a score of classes
+states the scores of all classes (`class_score`). A plug-in of `lrqr.scores` must not import its neighbors, so
+their common parts stand here.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TypeAlias
 
 import numpy as np
 
-from lrqr.arrays import as_matrix, as_vector
+from lrqr.arrays import BoolArray, FloatArray, IntArray, as_matrix, as_vector
 from lrqr.errors import DataError
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from lrqr.arrays import BoolArray, FloatArray, IntArray
+Edges: TypeAlias = tuple[FloatArray, FloatArray, FloatArray | None]
+"""Lower and upper edge (n,) in units of the outcome, and a positive spread (n,) or None for 1."""
 
 _MIRROR = np.int64(np.iinfo(np.int64).min)
 _LAST = np.int64(np.array(np.inf).view(np.int64))
 _STEPS_TRIED = 2  # where nothing cancels, the rounded guess is at most two floats off
 _BISECTIONS = 64  # float64 has fewer than 2**64 values
+
+
+def interval_score(
+    edges: Callable[[FloatArray], Edges],
+) -> tuple[Callable[..., FloatArray], Callable[..., FloatArray]]:
+    """Return `score` and `region` of ``max(lower - y, y - upper) / spread``.
+
+    Parameters
+    ----------
+    edges : callable
+        Checks predictions (n, k) and turns them into the edges and spreads of the rows.
+    """
+
+    def score(
+        prediction: FloatArray, outcome: FloatArray, *, uniform: FloatArray | None = None
+    ) -> FloatArray:
+        """Return the scores (n,) of the outcomes (n,); ``uniform`` changes nothing."""
+        del uniform
+        lower, upper, spread = edges(prediction)
+        y = as_vector(outcome, "outcome", length=lower.shape[0])
+        distance: FloatArray = np.maximum(lower - y, y - upper)
+        return distance if spread is None else distance / spread
+
+    def region(
+        prediction: FloatArray, threshold: FloatArray, *, uniform: FloatArray | None = None
+    ) -> FloatArray:
+        """Return the closed bounds (n, 2) of all y that score at most the threshold (n,).
+
+        Empty bounds are ``(+inf, -inf)``.
+        """
+        del uniform
+        lower, upper, spread = edges(prediction)
+        return interval(lower, upper, as_thresholds(threshold, lower.shape[0]), spread)
+
+    return score, region
+
+
+def class_score(
+    all_classes: Callable[[FloatArray, FloatArray | None], FloatArray],
+) -> tuple[Callable[..., FloatArray], Callable[..., BoolArray]]:
+    """Return `score` and `region` of a score of classes.
+
+    Parameters
+    ----------
+    all_classes : callable
+        Turns class probabilities (n, K) and the numbers that randomize, (n,) or None, into the scores of all
+        classes (n, K).
+    """
+
+    def score(prediction: FloatArray, outcome: IntArray, *, uniform: FloatArray | None = None) -> FloatArray:
+        """Return the scores (n,) of class indices 0..K-1, shape (n,), under probabilities (n, K).
+
+        ``uniform`` (n,) are independent uniform numbers in [0, 1] for a score that is randomized; pass those
+        of a row again to `region`.
+        """
+        return of_class(all_classes(as_probability(prediction), uniform), outcome)
+
+    def region(
+        prediction: FloatArray, threshold: FloatArray, *, uniform: FloatArray | None = None
+    ) -> BoolArray:
+        """Return which classes (n, K) score at most the row's threshold (n,)."""
+        scores = all_classes(as_probability(prediction), uniform)
+        return scores <= as_thresholds(threshold, scores.shape[0])[:, None]
+
+    return score, region
 
 
 def interval(
@@ -143,11 +209,6 @@ def of_class(scores: FloatArray, outcome: IntArray) -> FloatArray:
         row = int(np.flatnonzero((index < 0) | (index >= classes))[0])
         raise DataError(f"outcome {index[row]} of row {row} (from 0) is no class index in 0..{classes - 1}")
     return scores[np.arange(n), index.astype(np.int64)]
-
-
-def up_to(scores: FloatArray, threshold: FloatArray) -> BoolArray:
-    """Return the classes (n, K) whose score is at most their row's threshold (n,)."""
-    return scores <= as_thresholds(threshold, scores.shape[0])[:, None]
 
 
 def as_uniform(uniform: FloatArray | None, n: int) -> FloatArray:
