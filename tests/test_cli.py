@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import click
+import pandas as pd
 import pytest
 from commands import files, lrqr
 
@@ -101,7 +102,11 @@ def test_importing_the_package_imports_nothing_heavy() -> None:
         (["--score-column", "y"], "--score-column brings scores of your own"),
         (["--features", "learned,given"], "--features learned and --features given contradict each other"),
         (
-            ["--features", "learned", "--method", "weighted"],
+            ["--features", "learned", "--feature-map", "given"],
+            "--feature-map given and --features learned contradict each other",
+        ),
+        (
+            ["--feature-map", "learned", "--method", "weighted"],
             "learned features are for the methods that use none",
         ),
     ],
@@ -155,6 +160,34 @@ def test_flag_over_configuration_over_default(folder: Path) -> None:
     model = package.load(folder / "flag")
     assert (model.coverage, model.threshold.method_) == (0.7, "lrqr")
     assert lrqr("evaluate", folder / "model", folder / "test.csv", "-c", config).code == 0
+
+
+def test_the_old_spelling_of_the_feature_map_works_and_says_the_new_one(folder: Path) -> None:
+    old, new = (
+        fit(folder, "old", "--features", "constant,a"),
+        fit(folder, "new", "--features", "a", "--feature-map", "constant"),
+    )
+    assert (old.code, new.code) == (0, 0), old.err
+    assert "write --feature-map constant" in old.err
+    assert "write --feature-map" not in new.err
+    models = [package.load(folder / name) for name in ("old", "new")]
+    assert [model.threshold.feature_map_ for model in models] == ["constant", "constant"]
+    assert [model.encoder.names_ for model in models] == [("a",), ("a",)]
+    config = folder / "map.toml"
+    config.write_text('feature-map = "given"\n')
+    assert fit(folder, "file", "-c", config).code == 0
+    assert package.load(folder / "file").threshold.feature_map_ == "given"
+
+
+def test_a_column_with_the_name_of_a_feature_map_is_a_column(folder: Path, tmp_path: Path) -> None:
+    for name in ("source", "target"):
+        pd.read_csv(folder / f"{name}.csv").rename(columns={"a": "learned"}).to_csv(
+            tmp_path / f"{name}.csv", index=False
+        )
+    ran = fit(tmp_path, "model", "--features", "learned", "--method", "split")
+    assert ran.code == 0, ran.err
+    assert "write --feature-map" not in ran.err
+    assert package.load(tmp_path / "model").encoder.names_ == ("learned",)
 
 
 def test_all_unknown_keys_of_a_configuration_are_named_at_once(folder: Path) -> None:

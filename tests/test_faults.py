@@ -77,7 +77,7 @@ def test_2_weights_reach_the_thresholds(tmp_path: Path) -> None:
     )
     assert lrqr(*split, "-o", tmp_path / "split").code == 0
     assert (found["one"] == predicted(tmp_path, rows="test", model="split")["threshold"]).all()
-    linear = (*USER_MODEL, "--weight-column", "tilt", "--features", "given")
+    linear = (*USER_MODEL, "--weight-column", "tilt", "--feature-map", "given")
     ran = lrqr("fit", paths["source"], paths["target"], *linear, "-o", tmp_path / "no")
     assert ran.code == 2
     assert "method 'lrqr' with given features uses no likelihood ratio" in ran.err
@@ -104,8 +104,8 @@ def test_7_ties_are_covered(tmp_path: Path) -> None:
     for options in (
         ["--method", "split"],
         ["--method", "weighted"],
-        ["--features", "given"],
-        ["--features", "learned"],
+        ["--feature-map", "given"],
+        ["--feature-map", "learned"],
     ):
         assert scored(tmp_path, np.full(50, 0.5), *options).code == 0
         found = lrqr("evaluate", tmp_path / "model", tmp_path / "source.csv", "--format", "json").json
@@ -397,7 +397,7 @@ def test_22_metrics_take_no_swapped_arguments() -> None:
 @pytest.mark.parametrize("case", ["duplicate", "constant", "huge", "wide", "equal"])
 def test_25_hard_inputs_end_in_certified_thresholds(tmp_path: Path, case: str) -> None:
     rng = np.random.default_rng(25)
-    given = (*USER_MODEL, "--features", "given", "-o")
+    given = (*USER_MODEL, "--feature-map", "given", "-o")
     source, target = table(80, 0.0, 1), table(80, 0.5, 2)
     if case == "wide":
         noise = [pd.DataFrame(rng.normal(size=(80, 100))).add_prefix("x") for _ in range(2)]

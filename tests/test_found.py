@@ -102,13 +102,13 @@ def test_what_a_constant_shape_has_no_use_for_is_refused_or_said(tmp_path: Path)
     source, target = table(150, seed=4), table(80, 0.5, seed=5)[["a", "b", "yhat"]]
     paths = write(tmp_path, source=source, target=target, more=table(90, seed=6)[["a", "b", "yhat"]])
     command = ("fit", paths["source"], paths["target"], *NUMBERS, "-o", tmp_path / "m")
-    ran = lrqr(*command, "--features", "constant", "--ridge", "5")
+    ran = lrqr(*command, "--feature-map", "constant", "--ridge", "5")
     assert ran.code == 2
-    assert "with --features constant has no --ridge" in ran.err
+    assert "with --feature-map constant has no --ridge" in ran.err
     ran = lrqr(*command, "--unlabeled-source", paths["more"])
     assert ran.code == 0
     assert "--unlabeled-source is not used" in ran.err
-    given = lrqr(*command, "--unlabeled-source", paths["more"], "--features", "given", "--force")
+    given = lrqr(*command, "--unlabeled-source", paths["more"], "--feature-map", "given", "--force")
     assert "--unlabeled-source is not used" not in given.err
 
 

@@ -14,16 +14,16 @@ RECORDED = Path(__file__).parent / "recorded"
 THRESHOLDS = RECORDED / "thresholds.json"
 NUMBERS = ["--outcome", "y", "--prediction", "yhat"]
 LABELS = ["--outcome", "y", "--probability", "p_*"]
-GIVEN = ["--features", "given"]
+GIVEN = ["--feature-map", "given"]
 
 FITS: dict[str, list[str]] = {
     "default": NUMBERS,
     "lrqr-given": [*NUMBERS, *GIVEN],
-    "lrqr-constant": [*NUMBERS, "--features", "constant"],
+    "lrqr-constant": [*NUMBERS, "--feature-map", "constant"],
     "lrqr-paper": [*NUMBERS, "--selection", "paper"],
     "lrqr-fixed": [*NUMBERS, "--regularization", "0.1", "--ridge", "1"],
     "split": [*NUMBERS, "--method", "split"],
-    "split-learned": [*NUMBERS, "--method", "split", "--features", "learned"],
+    "split-learned": [*NUMBERS, "--method", "split", "--feature-map", "learned"],
     "weighted": [*NUMBERS, "--method", "weighted"],
     "doubly-robust": [*NUMBERS, "--method", "doubly-robust"],
     "dro": [*NUMBERS, "--method", "dro"],
@@ -37,7 +37,7 @@ FITS: dict[str, list[str]] = {
     "lac": LABELS,
     "aps-given": [*LABELS, "--score", "aps", *GIVEN],
     "raps-weighted": [*LABELS, "--score", "raps", "--method", "weighted"],
-    "lac-learned": [*LABELS, "--features", "learned"],
+    "lac-learned": [*LABELS, "--feature-map", "learned"],
     "base-logistic": ["--outcome", "y", "--base", "logistic", "--exclude", "p_*"],
 }
 

@@ -25,8 +25,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("files")
     files(path)
     arguments = ("fit", path / "source.csv", path / "target.csv", *USER_MODEL, "-o")
-    assert lrqr(*arguments, path / "model", "--features", "given").code == 0
-    assert lrqr(*arguments, path / "learned", "--features", "learned").code == 0
+    assert lrqr(*arguments, path / "model", "--feature-map", "given").code == 0
+    assert lrqr(*arguments, path / "learned", "--feature-map", "learned").code == 0
     return path
 
 
@@ -446,7 +446,7 @@ def test_more_unlabeled_source_rows_count(folder: Path, tmp_path: Path) -> None:
         folder / "source.csv",
         folder / "target.csv",
         *USER_MODEL,
-        "--features",
+        "--feature-map",
         "given",
         "--ridge",
         "1",
@@ -505,6 +505,10 @@ def test_compare_in_python_takes_frames(folder: Path) -> None:
     )
     columns = ["split", "method", "coverage", "size"]
     pd.testing.assert_frame_equal(runs[columns], from_paths[columns])
+    with pytest.warns(package.errors.LrqrWarning, match="feature_map='given'"):
+        old = package.compare(*frames, ["lrqr"], features="given", **options)
+    new = package.compare(*frames, ["lrqr"], feature_map="given", **options)
+    pd.testing.assert_frame_equal(old[columns], new[columns])
     mixed = [frames[0], folder / "target.csv", frames[2]]
     with pytest.raises(package.errors.UsageError, match="not some of each"):
         package.compare(*mixed, ["split"], **options)

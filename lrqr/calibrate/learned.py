@@ -105,7 +105,7 @@ class LearnedFeatures:
         if len(rows) < 2 or len(target) < 2:
             raise DataError(
                 f"learned features need 2 rows or more of each domain, got {len(rows)} source and "
-                f"{len(target)} target rows; use --features given"
+                f"{len(target)} target rows; use --feature-map given"
             )
         if (prediction is None) != (prediction_target is None):
             raise DataError("learned features need the predictions of source and target, or of neither")

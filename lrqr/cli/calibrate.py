@@ -20,6 +20,7 @@ _FIT_FLAGS = (
     "on_missing",
     "seed",
     "method",
+    "feature_map",
     "regularization",
     "ridge",
     "selection",
@@ -37,6 +38,7 @@ _FIT_FLAGS = (
 @options.score
 @options.columns
 @options.features
+@options.feature_map
 @options.identifier
 @click.option("--unlabeled-source", type=options.EXISTING, help="Further source rows, without outcomes.")
 @options.tuning
@@ -58,11 +60,9 @@ def fit(ctx: click.Context, /, source: Path, target: Path, output: Path, **flags
     from lrqr.commands.fit import FitOptions
     from lrqr.commands.fit import fit as run
 
-    feature_map, roles = roles_of(flags)
     chosen = FitOptions(
-        roles=roles,
+        roles=roles_of(flags),
         coverage=options.resolve_level(ctx, flags["coverage"], flags["alpha"]),
-        feature_map=feature_map,
         **{name: flags[name] for name in _FIT_FLAGS},
     )
     with progress_of(ctx) as step:

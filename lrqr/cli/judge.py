@@ -59,6 +59,7 @@ def evaluate(ctx: click.Context, /, model: Path, labeled: Path, **flags: Any) ->
 @options.score
 @options.columns
 @options.features
+@options.feature_map
 @options.identifier
 @options.on_missing
 @options.seed
@@ -74,9 +75,8 @@ def compare(ctx: click.Context, /, source: Path, target: Path, test: Path, **fla
     from lrqr.commands import compare as workflow
     from lrqr.commands.inputs import Choices
 
-    feature_map, roles = roles_of(flags)
     choices = Choices(
-        roles=roles,
+        roles=roles_of(flags),
         coverage=options.resolve_level(ctx, flags["coverage"], flags["alpha"]),
         **{name: flags[name] for name in ("score", "base", "on_missing", "seed")},
     )
@@ -88,7 +88,7 @@ def compare(ctx: click.Context, /, source: Path, target: Path, test: Path, **fla
         test,
         choices,
         methods=flags["methods"],
-        feature_map=feature_map,
+        feature_map=flags["feature_map"],
         splits=flags["splits"],
         jobs=flags["jobs"],
         progress=not ctx.obj["quiet"],
@@ -120,7 +120,6 @@ def diagnose(ctx: click.Context, /, source: Path, target: Path, **flags: Any) ->
     """Say how far SOURCE and TARGET are apart and what may be promised."""
     from lrqr.commands.diagnose import diagnose as run
 
-    _, roles = roles_of(flags)
     asked = flags["coverage"] is not None or flags["alpha"] is not None
     level = options.resolve_level(ctx, flags["coverage"], flags["alpha"]) if asked else None
     check_report(flags["report"], force=flags["force"])
@@ -129,7 +128,7 @@ def diagnose(ctx: click.Context, /, source: Path, target: Path, **flags: Any) ->
         results = run(
             source,
             target,
-            roles,
+            roles_of(flags),
             model=flags["model"],
             coverage=level,
             on_missing=flags["on_missing"],

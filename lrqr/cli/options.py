@@ -11,7 +11,7 @@ from click.shell_completion import CompletionItem
 
 from lrqr import plugins
 from lrqr.errors import UsageError
-from lrqr.plugins import BASES, INFINITE, ON_MISSING
+from lrqr.plugins import BASES, FEATURE_MAPS, INFINITE, ON_MISSING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -310,11 +310,10 @@ columns = combine(
 features = combine(
     click.option(
         "--features",
-        metavar="COLUMN|MAP",
+        metavar="COLUMN",
         multiple=True,
-        help="Columns that the threshold may depend on (patterns and commas work), and/or the feature map: "
-        "'given' uses them as they are, 'learned' what is learned from them, 'constant' only their ratio.  "
-        "[default: 'learned' for intervals and 'constant' for sets; 'given' if rows are few or λ is chosen]",
+        help="Columns that the threshold may depend on; patterns and commas work.  "
+        "[default: all that source and target have and that play no other part]",
     ),
     click.option("--exclude", metavar="COLUMN", multiple=True, help="Columns that are not features."),
     click.option(
@@ -325,6 +324,15 @@ features = combine(
         metavar="COLUMN",
         help="Column of known likelihood ratios, read again by predict and evaluate.",
     ),
+)
+feature_map = click.option(
+    "--feature-map",
+    type=Name("feature map", FEATURE_MAPS),
+    default="auto",
+    show_default=True,
+    help="What the threshold is computed from: 'given', the features as they are; 'learned', two features "
+    "learned from them; 'constant', one threshold for all rows; 'auto', 'learned' for intervals and "
+    "'constant' for sets, but 'given' if rows are few or λ is chosen.",
 )
 tuning = combine(
     click.option(

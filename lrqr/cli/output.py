@@ -8,7 +8,6 @@ import click
 
 from lrqr.cli import options
 from lrqr.errors import UsageError
-from lrqr.plugins import FEATURE_MAPS
 from lrqr.show.terminal import progress, say
 
 if TYPE_CHECKING:
@@ -19,26 +18,21 @@ if TYPE_CHECKING:
     from lrqr.data.roles import Roles
 
 
-def roles_of(flags: dict[str, Any]) -> tuple[Any, Roles]:
-    """Turn flags into column roles; one of the features may name the feature map."""
+def roles_of(flags: dict[str, Any]) -> Roles:
+    """Turn the values of the column options into column roles."""
     from lrqr.data.roles import Roles
 
-    names = options.split_names(flags["features"])
-    maps = [name for name in names if name in FEATURE_MAPS]
-    if len(maps) > 1:
-        raise UsageError(f"--features {' and --features '.join(maps)} contradict each other")
-    features = tuple(name for name in names if name not in FEATURE_MAPS)
     prediction = options.split_names(flags["prediction"])
     probability = options.split_names(flags["probability"])
     if prediction and probability:
         raise UsageError("--prediction is for regression, --probability for classification: pass one of them")
-    return maps[0] if maps else "auto", Roles(
+    return Roles(
         outcome=flags["outcome"],
         prediction=prediction or probability,
         score_column=flags["score_column"],
         id=flags.get("identifier"),
         weight=flags["weight_column"],
-        features=features or None,
+        features=options.split_names(flags["features"]) or None,
         exclude=options.split_names(flags["exclude"]),
         categorical=options.split_names(flags["categorical"]),
         probability=bool(probability),

@@ -49,7 +49,7 @@ def about_rows(threshold: ThresholdModel, known: FloatArray | None, *, unlabeled
     mass = 1.0 if threshold.offset_ is None else TEST_MASS
     weights = None if known is None else weight_warning(known, threshold.coverage_, mass)
     unused = (
-        "--unlabeled-source is not used: the ratio is learned from labeled rows (--features given uses it)"
+        "--unlabeled-source is not used: the ratio is learned from labeled rows (--feature-map given uses it)"
         if unlabeled and threshold.feature_map_ != "given"
         else None
     )

@@ -50,7 +50,7 @@ def compare(
     coverage: float = 0.9,
     score: str | None = None,
     base: str | None = None,
-    features: FeatureMap = "auto",
+    feature_map: FeatureMap = "auto",
     seed: int = 0,
     jobs: int = 1,
     progress: bool = False,
@@ -80,7 +80,7 @@ def compare(
         A name of ``lrqr.scores``; chosen by the columns if not given, as for ``lrqr fit``.
     base : {"ridge", "hist-gradient-boosting", "logistic"}, optional
         For data without predictions: half of the drawn source rows fit this learner, half calibrate.
-    features : {"auto", "given", "learned", "constant"}
+    feature_map : {"auto", "given", "learned", "constant"}
         The feature map of the methods that use no likelihood ratio.
     seed, jobs : int
         Results depend on the seed, not on the number of processes.
@@ -90,7 +90,8 @@ def compare(
     roles : Roles, optional
         What the columns are for; or give its fields as further keywords.
     **columns
-        Such as ``outcome="y", prediction=("yhat",)``, ``probability=True``, ``exclude``, ``weight``.
+        Such as ``outcome="y", prediction=("yhat",)``, ``probability=True``, ``features``, ``exclude`` or
+        ``weight``.
 
     Returns
     -------
@@ -124,7 +125,7 @@ def compare(
         test,
         choices,
         methods=methods,
-        feature_map=features,
+        feature_map=feature_map,
         splits=splits,
         jobs=jobs,
         progress=progress,
@@ -147,6 +148,8 @@ def run(
     check_coverage(choices.coverage)
     if splits < 1:
         raise UsageError(f"the number of splits must be at least 1, got {splits}")
+    roles, feature_map = inputs.without_map(choices.roles, source, feature_map)
+    choices = replace(choices, roles=roles)
     entries = [_entry(name, feature_map, choices) for name in methods or all_methods()]
     labels = [entry.label for entry in entries]
     if len(set(labels)) < len(labels):

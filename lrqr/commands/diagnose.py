@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lrqr.calibrate import model as models
+from lrqr.commands import inputs
 from lrqr.data import tables
 from lrqr.data.encoder import TableEncoder
 from lrqr.data.formats import open_table
@@ -48,6 +49,7 @@ def diagnose(
         The keys of ``diagnose --format json`` (docs/cli.md), and pictures for the report.
     """
     fitted = None if model is None else models.load(model)
+    roles, _ = inputs.without_map(roles, source)
     found = tables.resolve(roles, source, target) if fitted is None else fitted.roles
     policy = on_missing or ("error" if fitted is None else fitted.on_missing)
     samples = [tables.read(path, found, on_missing=policy) for path in (source, target)]

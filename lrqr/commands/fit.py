@@ -90,12 +90,14 @@ def fit(
     artifact.check_target(output, force=force)
     check_coverage(options.coverage)
     step("reading the files")
+    roles, feature_map = inputs.without_map(options.roles, source, options.feature_map)
+    options = replace(options, roles=roles, feature_map=feature_map)
     data = read(source, target, options, unlabeled_source)
     model = calibrate(data, options, step)
-    inputs = {"source": source, "target": target, "unlabeled_source": unlabeled_source}
+    files = {"source": source, "target": target, "unlabeled_source": unlabeled_source}
     model.details["provenance"]["inputs"] = {
         name: {"name": path.name, "sha256": summary.digest(path)}
-        for name, path in inputs.items()
+        for name, path in files.items()
         if path is not None
     }
     check_id(model, model.roles.id)
@@ -219,7 +221,7 @@ def _check_weight(roles: Roles, options: FitOptions) -> None:
     others = [name for name in plugins.names("methods") if plugins.load("methods", name).ESTIMATOR.USES_RATIO]
     raise UsageError(
         f"--weight-column: method {options.method!r} with given features uses no likelihood ratio; "
-        f"use --features learned or constant, or a method that does: {', '.join(others)}"
+        f"use --feature-map learned or constant, or a method that does: {', '.join(others)}"
     )
 
 
@@ -292,7 +294,7 @@ def _fit_threshold(name: str, options: FitOptions, rows: _Rows) -> ThresholdMode
         if value != "auto" and (constant or not hasattr(method, key))
     ]
     if chosen and unused:
-        where = "with --features constant " if constant else ""
+        where = "with --feature-map constant " if constant else ""
         raise UsageError(f"method {name!r} {where}has no {', '.join(unused)}")
     feature_map = options.feature_map if chosen else "given"
     if chosen and rows.known is not None and _lifts_by_default(options):

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import os
+import warnings
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from lrqr import plugins
 from lrqr.calibrate.model import PRECOMPUTED
 from lrqr.data import columns, tables
 from lrqr.data import roles as parts
+from lrqr.data.formats import open_table
 from lrqr.data.roles import Roles
-from lrqr.errors import UsageError
+from lrqr.errors import LrqrWarning, UsageError
+from lrqr.plugins import FEATURE_MAPS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from lrqr.data.tables import Sample
+    from lrqr.plugins import FeatureMap
 
 
 Source = Any
@@ -72,6 +76,36 @@ def resolve(choices: Choices, source: Source, *others: Source) -> tuple[Roles, s
     if choices.base and plugins.load("scores", score).TASK == "classification":
         roles = replace(roles, classes=_labels(source, roles))
     return roles, score
+
+
+def without_map(roles: Roles, source: Source, feature_map: FeatureMap = "auto") -> tuple[Roles, FeatureMap]:
+    """Read the name of a feature map among the features, where it stood once; warn of the new spelling.
+
+    A column of that name in the source is a column.
+
+    Raises
+    ------
+    UsageError
+        If two maps are named.
+    """
+    words = [name for name in roles.features or () if name in FEATURE_MAPS]
+    if words:
+        there = open_table(source).columns if is_path(source) else columns.frame_columns(source)
+        words = [name for name in words if name not in there]
+    if not words:
+        return roles, feature_map
+    if len(words) > 1:
+        raise UsageError(f"--features {' and --features '.join(words)} contradict each other")
+    if feature_map not in ("auto", words[0]):
+        raise UsageError(f"--feature-map {feature_map} and --features {words[0]} contradict each other")
+    warnings.warn(
+        f"--features {words[0]} names no column but a feature map: write --feature-map {words[0]} "
+        f"(in Python feature_map={words[0]!r}); --features is for columns",
+        LrqrWarning,
+        stacklevel=4,
+    )
+    features = tuple(name for name in roles.features or () if name not in words)
+    return replace(roles, features=features or None), cast("FeatureMap", words[0])
 
 
 def needed(choices: Choices, roles: Roles, score: str) -> list[str]:
