@@ -230,7 +230,7 @@ def test_a_claim_has_three_standard_errors_of_slack(low: float, holds: bool) -> 
 
 
 def test_results_have_the_keys_of_the_report(experiment: config.Experiment, runs: pd.DataFrame) -> None:
-    from lrqr.show.results import parse
+    from lrqr.results import parse
 
     results = summary.to_results(experiment, runs)
     parsed = parse(json.loads(reproduce.to_json(results)))

@@ -22,8 +22,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lrqr.errors import DataError, UsageError
+from lrqr.results import Comparison, Diagnosed, Evaluation, parse
 from lrqr.show.render import render, write
-from lrqr.show.results import Comparison, Diagnosed, Evaluation, parse
 from lrqr.show.texts import number, percent, plain
 from lrqr.stats.diagnosis import diagnose
 
@@ -121,22 +121,12 @@ def comparison() -> dict[str, Any]:
         }
         for place, (name, size) in enumerate([("split", 1.0), ("dro", math.inf), ("lrqr", 1.25)])
     ]  # fmt: skip
-    line = {"name": "ridge 1", "x": [0.01, 0.1, 1], "y": [0.8, None, 0.95], "se": [0.01] * 3, "marked": 0.1}
     return {
         "title": "Two tasks",
         "nominal": 0.9,
         "splits": 20,
         "panels": [
             {"name": name, "nominal": 0.9, "splits": 20, "methods": methods} for name in ("one", "two")
-        ],
-        "curves": [
-            {
-                "title": "Coverage against λ",
-                "x_label": "λ",
-                "y_label": "coverage",
-                "log_x": True,
-                "lines": [line, line],
-            }
         ],
         "checks": [{"claim": "it covers", "expected": "0.86 to 0.94", "found": "0.91", "verdict": "holds"}],
         "notes": ["The data differ from the paper's."],

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from lrqr.errors import DataError, UsageError
-from lrqr.show.results import parse
+from lrqr.results import parse
 from lrqr.study import config, reproduce, runner
 
 WANTED = ("communities", "corrupted-cifar", "lambda-ablation", "mmlu", "real-shifts", "rxrx1")

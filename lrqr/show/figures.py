@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
-    from lrqr.show.results import Candidate, Curve, Group, Histogram, Level, Method, Panel, Profile
+    from lrqr.results import Candidate, Group, Histogram, Level, Method, Panel, Profile
 
 
 def calibration(levels: Sequence[Level], nominal: float) -> Figure | None:
@@ -216,50 +216,15 @@ def _sizes(panel: Panel, *, name: str, about: str) -> Figure | None:
         for place, method in enumerate(shown):
             size, half = method.finite_size
             axes.errorbar(float(size or 0), place, xerr=half if _finite(half) else None, **_style(method))
-            if not _finite(method.size):
+            if not _finite(method.mean_size[0]):
                 axes.annotate(
                     "∞ cut", (size, place), (0, 5), textcoords="offset points", fontsize=9, ha="center"
                 )
         axes.set_xlabel("mean size")
-        words = "Mean size: " + "; ".join(f"{method.name} {number(method.size)}" for method in shown)
-        cut = any(not _finite(method.size) for method in shown)
+        words = "Mean size: " + "; ".join(f"{method.name} {number(method.mean_size[0])}" for method in shown)
+        cut = any(not _finite(method.mean_size[0]) for method in shown)
         note = "; ∞ cut: infinite ones count as the largest calibration score" if cut else ""
         return finish(drawing, f"{name}-size", f"Mean size{about}{note}", words + ".")
-
-
-def curve(item: Curve, *, name: str) -> Figure | None:
-    """Lines with bands of one standard error, such as coverage against λ."""
-    if not item.lines:
-        return None
-    with canvas(3.2) as (drawing, axes):
-        if item.reference is not None:
-            axes.axhline(item.reference, color=INK, linewidth=1, dashes=(4, 3))
-        ends = []
-        for index, line in enumerate(item.lines):
-            x, y = np.asarray(line.x), np.array([math.nan if value is None else value for value in line.y])
-            color = SERIES[index % len(SERIES)]
-            if len(line.se) == len(line.y):
-                half = np.array([0.0 if value is None else value for value in line.se])
-                axes.fill_between(x, y - half, y + half, color=color, alpha=0.15, linewidth=0)
-            axes.plot(x, y, color=color, linestyle=DASHES[index % len(DASHES)], label=short(line.name))
-            if line.marked is not None:
-                height = float(np.interp(line.marked, x, y))
-                axes.plot(
-                    line.marked,
-                    height,
-                    MARKERS[index % len(MARKERS)],
-                    markersize=9,
-                    mfc="none",
-                    color=color,
-                )
-            ends.append(f"{line.name} from {number(y[0])} to {number(y[-1])}")
-        if item.log_x:
-            axes.set_xscale("log")
-        axes.set(xlabel=item.x_label, ylabel=item.y_label)
-        if len(item.lines) > 1:
-            axes.legend(loc="best")
-        words = f"{item.y_label} against {item.x_label}: " + "; ".join(ends) + "."
-        return finish(drawing, name, item.title, words)
 
 
 @contextmanager

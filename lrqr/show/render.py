@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lrqr.errors import UsageError
+from lrqr.results import Comparison, Evaluation, Panel, Shift, parse
 from lrqr.show import texts
 from lrqr.show.plain import CSV_HEAD, to_csv, to_json
-from lrqr.show.results import Comparison, Evaluation, Panel, Shift, parse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from lrqr.results import Diagnosed
     from lrqr.show.canvas import Figure
-    from lrqr.show.results import Diagnosed
 
 
 def render(results: Mapping[str, Any]) -> str:
@@ -25,7 +25,7 @@ def render(results: Mapping[str, Any]) -> str:
     ----------
     results : mapping
         What ``evaluate``, ``compare``, ``reproduce`` or ``diagnose`` found, as ``--format json`` prints it;
-        :mod:`lrqr.show.results` documents every key.
+        :mod:`lrqr.results` documents every key.
 
     Returns
     -------
@@ -177,7 +177,6 @@ def _draw_comparison(page: Comparison) -> dict[str, list[Figure | None]]:
         f"panel-{index}": list(figures.methods(panel, name=f"methods-{index}", spread=page.spread))
         for index, panel in enumerate(page.all_panels())
     }
-    drawn["curves"] = [figures.curve(curve, name=f"curve-{index}") for index, curve in enumerate(page.curves)]
     drawn["shift"] = _draw_shift(page.shift)
     return drawn
 

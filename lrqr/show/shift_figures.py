@@ -12,7 +12,7 @@ from lrqr.show.texts import percent
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lrqr.show.results import Concentration, Feature, Overlap
+    from lrqr.results import Concentration, Feature, Overlap
 
 
 def overlap(scores: Overlap | None) -> Figure | None:
