@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+NUMBERS = ("--outcome", "y", "--prediction", "yhat")
+LABELS = ("--outcome", "y", "--probability", "p_*")
+GIVEN = ("--feature-map", "given")
+
+
 @dataclass(frozen=True)
 class Ran:
     """What a command gave."""

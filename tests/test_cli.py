@@ -10,26 +10,19 @@ from pathlib import Path
 import click
 import pandas as pd
 import pytest
-from commands import files, lrqr
+from commands import NUMBERS, lrqr
 
 import lrqr as package
 from lrqr import plugins
 from lrqr.cli import cli
 from lrqr.errors import NotConverged
 
-USER_MODEL = ("--outcome", "y", "--prediction", "yhat")
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("files")
-    files(path)
-    assert fit(path, "model").code == 0
-    return path
+# How well features are learned is no matter here.
+pytestmark = pytest.mark.usefixtures("small_map")
 
 
 def fit(folder: Path, model: str, *options: object) -> object:
-    arguments = ("fit", folder / "source.csv", folder / "target.csv", *USER_MODEL, "-o", folder / model)
+    arguments = ("fit", folder / "source.csv", folder / "target.csv", *NUMBERS, "-o", folder / model)
     return lrqr(*arguments, *options)
 
 
@@ -307,7 +300,7 @@ def test_exit_codes_of_strict(folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_quiet_and_verbose(folder: Path) -> None:
-    arguments = ("fit", folder / "source.csv", folder / "target.csv", *USER_MODEL, "-o")
+    arguments = ("fit", folder / "source.csv", folder / "target.csv", *NUMBERS, "-o")
     assert lrqr("-q", *arguments, folder / "quiet").err == ""
     loud = lrqr("-v", *arguments, folder / "loud").err
     assert loud.startswith("reading the files\nencoding the features\n")

@@ -47,6 +47,7 @@ def test_split_without_shift_is_the_order_statistic() -> None:
     assert inside.sum() == np.ceil(0.9 * 201)
 
 
+@pytest.mark.usefixtures("small_map")
 @pytest.mark.filterwarnings("ignore::lrqr.errors.LrqrWarning")  # some have no finite threshold here
 @pytest.mark.parametrize("method", METHODS)
 def test_threshold_state_round_trip_through_a_file(method: str, tmp_path: Any) -> None:
@@ -59,6 +60,7 @@ def test_threshold_state_round_trip_through_a_file(method: str, tmp_path: Any) -
     assert np.array_equal(again.predict(X_NEW[:1]), model.predict(X_NEW)[:1])
 
 
+@pytest.mark.usefixtures("small_map")
 @pytest.mark.filterwarnings("ignore::lrqr.errors.LrqrWarning")
 @pytest.mark.parametrize("method", METHODS)
 def test_rows_are_scored_each_on_its_own(method: str) -> None:
@@ -68,6 +70,7 @@ def test_rows_are_scored_each_on_its_own(method: str) -> None:
     assert np.array_equal(together, alone)
 
 
+@pytest.mark.usefixtures("small_map")
 @pytest.mark.parametrize("feature_map", ["given", "learned"])
 def test_further_levels_are_fits_at_those_levels(feature_map: Any, tmp_path: Any) -> None:
     scores = np.abs(Y)
@@ -84,6 +87,7 @@ def test_further_levels_are_fits_at_those_levels(feature_map: Any, tmp_path: Any
         model.at(0.7)
 
 
+@pytest.mark.usefixtures("small_map")
 def test_learned_features_score_rows_each_on_its_own() -> None:
     model = ThresholdModel("lrqr", feature_map="learned").fit(X, np.abs(Y), X_target=X_NEW)
     alone = np.concatenate([model.predict(X_NEW[i : i + 1]) for i in range(12)])
@@ -145,6 +149,7 @@ def test_wrong_choices_are_named() -> None:
         ConformalRegressor(Ridge()).fit(X, Y[:3])
 
 
+@pytest.mark.usefixtures("small_map")
 @pytest.mark.parametrize("rows", [0, 1, 5])
 def test_the_first_axis_is_kept(rows: int) -> None:
     regressor = ConformalRegressor(Ridge()).fit(X, Y, X_target=X_NEW)
@@ -222,6 +227,7 @@ def frame(rows: np.ndarray) -> pd.DataFrame:
     return pd.DataFrame({"a": rows[:, 0], "b": rows[:, 1], "c": np.where(rows[:, 0] > 0, "up", "down")})
 
 
+@pytest.mark.usefixtures("small_map")
 def test_frames_are_matched_by_name_and_encoded() -> None:
     model = make_pipeline(OneHotEncoder(handle_unknown="ignore"), Ridge())
     source, target = frame(np.round(X, 1)), frame(np.round(X_NEW, 1))
@@ -257,6 +263,7 @@ def test_auto_takes_given_features_where_learned_ones_leave_too_many_thresholds_
     assert ThresholdModel().fit(source, scores, X_target=near).feature_map_ == "learned"
 
 
+@pytest.mark.usefixtures("small_map")
 @pytest.mark.parametrize(
     ("method", "feature_map", "taken"),
     [("lrqr", "auto", True), ("lrqr", "learned", False), ("weighted", "auto", False)],

@@ -100,6 +100,7 @@ def test_6_lrqr_is_quantile_regression_where_there_is_no_shift(tmp_path: Path) -
     assert predicted(tmp_path)["threshold"].median() == pytest.approx(1.645, abs=0.1)
 
 
+@pytest.mark.usefixtures("small_map")
 def test_7_ties_are_covered(tmp_path: Path) -> None:
     for options in (
         ["--method", "split"],
@@ -225,6 +226,7 @@ def test_13_too_few_rows_give_infinite_answers_and_a_warning(tmp_path: Path) -> 
     assert "mean ∞, median ∞" in text
 
 
+@pytest.mark.usefixtures("small_map")
 def test_13_few_rows_are_warned_about_with_lrqr_too(tmp_path: Path) -> None:
     ran = scored(tmp_path, np.arange(1.0, 6.0))
     assert ran.code == 0, ran.err
@@ -268,6 +270,7 @@ def test_17_classes_of_probability_zero_stay_out(tmp_path: Path) -> None:
         assert out[["in_0", "in_1", "in_2"]].to_numpy().tolist() == [[True, False, False]]
 
 
+@pytest.mark.usefixtures("small_map")
 def test_18_classes_without_rows_and_labels_without_class(tmp_path: Path) -> None:
     frame = classes(100, seed=4)
     seen = frame[frame["y"] != "blue"]
@@ -288,6 +291,7 @@ def test_18_classes_without_rows_and_labels_without_class(tmp_path: Path) -> Non
     assert expected in ran.err
 
 
+@pytest.mark.usefixtures("small_map")
 def test_19_an_outcome_of_two_values_suggests_classes(tmp_path: Path) -> None:
     frame = table(100, seed=1).assign(y=lambda f: (f["a"] > 0).astype(int))
     paths = write(tmp_path, source=frame, target=frame[["a", "b"]])
@@ -300,6 +304,7 @@ def test_19_an_outcome_of_two_values_suggests_classes(tmp_path: Path) -> None:
 # ----------------------------------------------------------------------------------------------------- data
 
 
+@pytest.mark.usefixtures("small_map")
 @pytest.mark.parametrize("count", [5, 12])
 def test_20_missing_outcomes_stop_or_are_dropped(tmp_path: Path, count: int) -> None:
     frame = table(100, seed=1)
@@ -323,6 +328,7 @@ def test_20_missing_outcomes_stop_or_are_dropped(tmp_path: Path, count: int) -> 
     pd.testing.assert_frame_equal(left, right)
 
 
+@pytest.mark.usefixtures("small_map")
 def test_20_missing_features_are_imputed_if_asked(tmp_path: Path) -> None:
     frame = table(100, seed=1)
     frame.loc[3, "a"], frame.loc[4, "b"] = np.nan, np.inf
@@ -340,6 +346,7 @@ def test_20_missing_features_are_imputed_if_asked(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(out, predicted(tmp_path, rows="filled"))
 
 
+@pytest.mark.usefixtures("small_map")
 def test_20_rows_to_be_answered_are_never_dropped(tmp_path: Path) -> None:
     paths = files(tmp_path)
     assert lrqr("fit", paths["source"], paths["target"], *USER_MODEL, "-o", tmp_path / "model").code == 0
@@ -355,6 +362,7 @@ def test_20_rows_to_be_answered_are_never_dropped(tmp_path: Path) -> None:
     assert not (tmp_path / "p.csv").exists()
 
 
+@pytest.mark.usefixtures("small_map")
 def test_21_columns_are_matched_by_name(tmp_path: Path) -> None:
     def make(n: int, shift: float, seed: int) -> pd.DataFrame:
         frame = table(n, shift, seed)

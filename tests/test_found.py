@@ -55,6 +55,7 @@ def test_negative_ratios_are_refused_everywhere() -> None:
         model.predict(TARGET[:3], ratio=np.array([-1.0, 2.0, 3.0]))
 
 
+@pytest.mark.usefixtures("small_map")
 @pytest.mark.parametrize("name", ["threshold", "size", "in_red", "outside_support"])
 def test_an_id_with_the_name_of_an_answer_is_refused(tmp_path: Path, name: str) -> None:
     source, target = classes(120, seed=1), classes(60, 0.5, seed=2).drop(columns="y")
@@ -70,6 +71,7 @@ def test_an_id_with_the_name_of_an_answer_is_refused(tmp_path: Path, name: str) 
     assert not out.exists()
 
 
+@pytest.mark.usefixtures("small_map")
 def test_known_weights_need_no_further_word(tmp_path: Path) -> None:
     """They lift the default, however few the rows; nothing is said to be learned from the features."""
     frames = {"source": classes(60, seed=1), "target": classes(40, 0.5, seed=2)}
@@ -83,6 +85,7 @@ def test_known_weights_need_no_further_word(tmp_path: Path) -> None:
     assert "sets.csv" in ran.err
 
 
+@pytest.mark.usefixtures("small_map")
 def test_weights_too_few_for_the_level_say_up_to_which_weight_a_threshold_is_finite(tmp_path: Path) -> None:
     """Half of a row's weight sits at infinity by default, so the limit is twice as high."""
     limits = {}
@@ -98,6 +101,7 @@ def test_weights_too_few_for_the_level_say_up_to_which_weight_a_threshold_is_fin
     assert limits["weighted"] == pytest.approx(120 * 0.005 / 0.995, rel=0.01)
 
 
+@pytest.mark.usefixtures("small_map")
 def test_what_a_constant_shape_has_no_use_for_is_refused_or_said(tmp_path: Path) -> None:
     source, target = table(150, seed=4), table(80, 0.5, seed=5)[["a", "b", "yhat"]]
     paths = write(tmp_path, source=source, target=target, more=table(90, seed=6)[["a", "b", "yhat"]])
@@ -127,6 +131,7 @@ def test_a_file_of_options_that_is_none(tmp_path: Path, content: bytes, message:
         assert lrqr("reproduce", config).code == 2
 
 
+@pytest.mark.usefixtures("small_map")
 def test_compare_pairs_a_size_with_its_own_spread(tmp_path: Path) -> None:
     """Infinite thresholds give sets of all classes: a finite size, and not the clipped one."""
     frames = {

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from commands import classes, files, lrqr, table, write
+from commands import NUMBERS, classes, lrqr, table, write
 
 import lrqr as package
 from lrqr import plugins
@@ -17,21 +17,12 @@ from lrqr import plugins
 if TYPE_CHECKING:
     from pathlib import Path
 
-USER_MODEL = ("--outcome", "y", "--prediction", "yhat")
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("files")
-    files(path)
-    arguments = ("fit", path / "source.csv", path / "target.csv", *USER_MODEL, "-o")
-    assert lrqr(*arguments, path / "model", "--feature-map", "given").code == 0
-    assert lrqr(*arguments, path / "learned", "--feature-map", "learned").code == 0
-    return path
+# The default, with all its models, is fitted in test_recorded.py.
+pytestmark = pytest.mark.usefixtures("small_map")
 
 
 def test_fit_says_what_it_came_to_and_what_is_next(folder: Path) -> None:
-    ran = lrqr("fit", folder / "source.csv", folder / "target.csv", *USER_MODEL, "-o", folder / "m1")
+    ran = lrqr("fit", folder / "source.csv", folder / "target.csv", *NUMBERS, "-o", folder / "m1")
     assert ran.code == 0
     assert ran.out == ""
     assert (
@@ -58,37 +49,38 @@ def test_predict_gives_one_row_out_per_row_in(folder: Path) -> None:
     assert share == np.mean((out["lower"] <= test["y"]) & (test["y"] <= out["upper"]))
 
 
-@pytest.mark.parametrize("model", ["model", "learned"])
+@pytest.mark.parametrize(("name", "count"), [("model", 7), ("learned", 3)])
 def test_rows_one_by_one_in_batches_and_all_at_once(
-    folder: Path, model: str, monkeypatch: pytest.MonkeyPatch
+    folder: Path, learned: Path, name: str, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    test = pd.read_csv(folder / "test.csv").head(7)
-    write(folder, seven=test)
-    whole = _predicted(folder, model, folder / "seven.csv", "whole")
+    model = {"model": folder / "model", "learned": learned}[name]
+    test = pd.read_csv(folder / "test.csv").head(count)
+    write(folder, few=test)
+    whole = _predicted(folder, model, folder / "few.csv", "whole")
     monkeypatch.setattr("lrqr.commands.predict._BATCH", 2)
-    assert _predicted(folder, model, folder / "seven.csv", "batches") == whole
+    assert _predicted(folder, model, folder / "few.csv", "batches") == whole
     alone = [whole.splitlines()[0]]
-    for k in range(7):
+    for k in range(count):
         path = folder / f"row{k}.csv"
         test.iloc[[k]].to_csv(path, index=False)
         alone.append(f"{k}" + _predicted(folder, model, path, f"out{k}").splitlines()[1][1:])
     assert "\n".join(alone) + "\n" == whole
 
 
-def _predicted(folder: Path, model: str, source: Path, name: str) -> str:
+def _predicted(folder: Path, model: Path, source: Path, name: str) -> str:
     out = folder / f"{name}.csv"
-    assert lrqr("predict", folder / model, source, "-o", out, "--force").code == 0
+    assert lrqr("predict", model, source, "-o", out, "--force").code == 0
     return out.read_text()
 
 
-def test_a_learned_model_goes_all_the_way(folder: Path) -> None:
-    found = lrqr("evaluate", folder / "learned", folder / "test.csv", "--format", "json").json
+def test_a_learned_model_goes_all_the_way(folder: Path, learned: Path) -> None:
+    found = lrqr("evaluate", learned, folder / "test.csv", "--format", "json").json
     assert found["model"]["feature_map"] == "learned"
     assert 0.8 < found["coverage"]["value"] <= 1.0
-    text = lrqr("inspect", folder / "learned").out
+    text = lrqr("inspect", learned).out
     assert "feature_map" in text
     frame = pd.read_csv(folder / "test.csv")
-    loaded = package.load(folder / "learned")
+    loaded = package.load(learned)
     loaded.save(folder / "learned-again", force=True)
     again = package.load(folder / "learned-again")
     assert np.array_equal(loaded.predict_threshold(frame), again.predict_threshold(frame))
@@ -221,7 +213,7 @@ def test_evaluate_says_what_the_report_draws(folder: Path) -> None:
 
 def test_what_says_nothing_is_left_out(folder: Path, tmp_path: Path) -> None:
     model = tmp_path / "split"
-    arguments = ("fit", folder / "source.csv", folder / "target.csv", *USER_MODEL, "-o", model)
+    arguments = ("fit", folder / "source.csv", folder / "target.csv", *NUMBERS, "-o", model)
     assert lrqr(*arguments, "--method", "split").code == 0
     ran = lrqr("evaluate", model, folder / "test.csv")
     assert "by interval length" not in ran.out  # all are equal
@@ -239,7 +231,7 @@ def test_infinite_thresholds_count_as_the_largest_score_in_sizes(tmp_path: Path)
         tmp_path, source=table(60, 0.0, 1), target=table(60, 2.0, 2)[["a", "b"]], test=table(60, 2.0, 3)
     )
     model = tmp_path / "model"
-    arguments = ("fit", paths["source"], paths["target"], *USER_MODEL, "-o", model)
+    arguments = ("fit", paths["source"], paths["target"], *NUMBERS, "-o", model)
     assert lrqr(*arguments).code == 0
     found = lrqr("evaluate", model, paths["test"], "--format", "json").json
     weighted = next(row for row in found["methods"] if row["name"] == "weighted")
@@ -259,7 +251,7 @@ def test_labels_may_show_what_the_fit_could_not_promise(tmp_path: Path) -> None:
         tmp_path, source=table(200, 0.0, 1), target=table(200, 9.0, 2)[["a", "b"]], test=table(200, 9.0, 3)
     )
     model = tmp_path / "model"
-    arguments = ("fit", paths["source"], paths["target"], *USER_MODEL, "-o", model)
+    arguments = ("fit", paths["source"], paths["target"], *NUMBERS, "-o", model)
     assert lrqr(*arguments).code == 0
     assert "no overlap" in lrqr("evaluate", model, paths["test"]).out
     assert "their coverage was measured, not promised" in lrqr("evaluate", model, paths["test"]).out
@@ -311,7 +303,7 @@ def test_saved_and_loaded_again_is_the_same_bytes(folder: Path) -> None:
 def test_every_method_goes_all_the_way(folder: Path, tmp_path: Path, method: str) -> None:
     model = tmp_path / "model"
     fitted = lrqr(
-        "fit", folder / "source.csv", folder / "target.csv", *USER_MODEL, "-o", model, "--method", method
+        "fit", folder / "source.csv", folder / "target.csv", *NUMBERS, "-o", model, "--method", method
     )
     assert fitted.code == 0, fitted.err
     assert (
@@ -445,7 +437,7 @@ def test_more_unlabeled_source_rows_count(folder: Path, tmp_path: Path) -> None:
         "fit",
         folder / "source.csv",
         folder / "target.csv",
-        *USER_MODEL,
+        *NUMBERS,
         "--feature-map",
         "given",
         "--ridge",
@@ -463,7 +455,7 @@ def test_more_unlabeled_source_rows_count(folder: Path, tmp_path: Path) -> None:
 
 def test_compare_puts_methods_side_by_side(folder: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
-    arguments = ("compare", folder / "source.csv", folder / "target.csv", folder / "test.csv", *USER_MODEL)
+    arguments = ("compare", folder / "source.csv", folder / "target.csv", folder / "test.csv", *NUMBERS)
     chosen = ("--method", "lrqr", "--method", "split", "--method", "weighted", "--splits", "3")
     ran = lrqr(*arguments, *chosen, "-o", run, "--format", "json")
     assert ran.code == 0, ran.err
@@ -488,7 +480,7 @@ def test_compare_puts_methods_side_by_side(folder: Path, tmp_path: Path) -> None
 
 
 def test_compare_of_one_split_is_a_fit_and_an_evaluation(folder: Path) -> None:
-    arguments = ("compare", folder / "source.csv", folder / "target.csv", folder / "test.csv", *USER_MODEL)
+    arguments = ("compare", folder / "source.csv", folder / "target.csv", folder / "test.csv", *NUMBERS)
     found = lrqr(*arguments, "--method", "split", "--splits", "1", "--format", "json").json["methods"][0]
     alone = lrqr("evaluate", folder / "model", folder / "test.csv", "--format", "json").json["methods"][1]
     assert found["coverage"] == alone["coverage"]
@@ -537,7 +529,7 @@ def test_diagnose_prints_the_contract(folder: Path, tmp_path: Path) -> None:
     assert ran.json["features"][0]["name"] == "a"
     text = lrqr("diagnose", folder / "source.csv", folder / "target.csv").out
     assert "columns only in the source  yhat, y" in text
-    for known in (USER_MODEL, ("--outcome", "y", "--exclude", "yh*")):
+    for known in (NUMBERS, ("--outcome", "y", "--exclude", "yh*")):
         text = lrqr("diagnose", folder / "source.csv", folder / "target.csv", *known).out
         assert "columns only in" not in text
     with_model = lrqr("diagnose", folder / "source.csv", folder / "test.csv", "--model", folder / "model")
@@ -575,7 +567,7 @@ def test_files_without_a_common_feature_are_refused(tmp_path: Path, command: str
     target = table(50, seed=2).drop(columns="y").rename(columns={"a": "A", "b": "B"})
     paths = write(tmp_path, source=table(50, seed=1), target=target, test=table(50, seed=3))
     more = {"fit": ("-o", tmp_path / "m"), "compare": (paths["test"],), "diagnose": ()}[command]
-    ran = lrqr(command, paths["source"], paths["target"], *more, *USER_MODEL)
+    ran = lrqr(command, paths["source"], paths["target"], *more, *NUMBERS)
     assert ran.code == 1
     assert "source and target share no feature columns: source has a, b, target has A, B" in ran.err
 
@@ -584,7 +576,7 @@ def test_columns_that_only_one_file_has_are_named(folder: Path, tmp_path: Path) 
     source = table(80, seed=1).assign(traffic=0.5, key=1, odd=2)
     target = table(80, 0.5, seed=2).drop(columns=["y", "yhat"]).assign(Traffic=0.5, note=3, odd=4)
     paths = write(tmp_path, source=source, target=target)
-    arguments = ("fit", paths["source"], paths["target"], *USER_MODEL, "--id", "key", "-o", tmp_path / "m")
+    arguments = ("fit", paths["source"], paths["target"], *NUMBERS, "--id", "key", "-o", tmp_path / "m")
     ran = lrqr(*arguments)
     assert ran.code == 0
     assert (
@@ -595,7 +587,7 @@ def test_columns_that_only_one_file_has_are_named(folder: Path, tmp_path: Path) 
     assert quiet.code == 0, quiet.err  # a column of the target alone may be excluded too
     assert "only one file" not in quiet.err
     assert "only one file" not in lrqr(*arguments, "--force", "--features", "a,b").err
-    plain = ("fit", folder / "source.csv", folder / "target.csv", *USER_MODEL, "-o", tmp_path / "n")
+    plain = ("fit", folder / "source.csv", folder / "target.csv", *NUMBERS, "-o", tmp_path / "n")
     assert "only one file" not in lrqr(*plain).err
 
 
@@ -604,7 +596,7 @@ def test_a_model_that_learned_to_impute_does_so_everywhere(tmp_path: Path) -> No
     source.loc[3, "a"], test.loc[5, "b"] = np.nan, np.nan
     paths = write(tmp_path, source=source, target=table(100, 0.5, seed=2)[["a", "b"]], test=test)
     model = tmp_path / "model"
-    fit = ("fit", paths["source"], paths["target"], *USER_MODEL, "--on-missing", "impute", "-o", model)
+    fit = ("fit", paths["source"], paths["target"], *NUMBERS, "--on-missing", "impute", "-o", model)
     assert "filled in 1 missing feature values: 'a' 1" in lrqr(*fit).err
     ran = lrqr("evaluate", model, paths["test"], "--format", "json")
     assert (ran.code, ran.json["n"]) == (0, 100)
