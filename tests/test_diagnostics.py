@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 from scipy.stats import ks_2samp, mannwhitneyu, norm
 
-from lrqr.data.schema import schema_differences
+from lrqr.data.columns import schema_differences
 from lrqr.errors import DataError, UsageError
 from lrqr.stats.area import area_interval
 from lrqr.stats.diagnosis import (

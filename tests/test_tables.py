@@ -23,9 +23,8 @@ from lrqr.data.writing import WRITERS
 from lrqr.errors import DataError, LrqrWarning, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
-
-    from lrqr.data.writing import Writer
 
 EVERYTHING = ("features", "outcome", "prediction", "group", "id", "weight")
 ROLES = Roles(outcome="y", prediction=("yhat",), group="g", id="key", weight="w")
@@ -98,9 +97,7 @@ def test_floats_survive_to_the_last_bit(suffix: str, values: list[float], tmp_pa
 @pytest.mark.parametrize("size", [1, 30, 1000])
 def test_batches_are_the_file_in_pieces(suffix: str, size: int, tmp_path: Path) -> None:
     frame, path = _frame(), tmp_path / f"rows{suffix}"
-    with tables.open_writer(path) as sink:
-        for start in range(0, 100, 40):
-            sink.append(frame[start : start + 40])
+    tables.write(path, (frame[start : start + 40] for start in range(0, 100, 40)))
     roles = tables.resolve(Roles(outcome="y", prediction=("yhat",), group="g", id="key", weight="w"), path)
     pieces = list(tables.batches(path, roles, size=size, need=EVERYTHING))
     assert max(len(piece) for piece in pieces) <= size
@@ -142,13 +139,13 @@ def test_frames_in_memory() -> None:
     roles = Roles(outcome="y", prediction=("yhat",), group="g", id="key", weight="w")
     shuffled = frame.set_index(np.random.default_rng(0).permutation(100))
     for given_frame in (frame, shuffled, pl.from_pandas(frame), frame.convert_dtypes()):
-        _check(tables.frame_sample(given_frame, roles, need=EVERYTHING), frame)
-    matrix = tables.frame_sample(np.eye(3), Roles())
+        _check(tables.read(given_frame, roles, need=EVERYTHING), frame)
+    matrix = tables.read(np.eye(3), Roles())
     np.testing.assert_array_equal(matrix.features, np.eye(3))
     decimals = pd.DataFrame({"x": [Decimal("1.5"), Decimal(2)], "half": np.array([1, 2], dtype="float16")})
-    np.testing.assert_array_equal(tables.frame_sample(decimals, Roles()).features, [[1.5, 1.0], [2.0, 2.0]])
+    np.testing.assert_array_equal(tables.read(decimals, Roles()).features, [[1.5, 1.0], [2.0, 2.0]])
     with pytest.raises(DataError, match="occur twice: 'y'"):
-        tables.frame_sample(pd.concat([frame, frame[["y"]]], axis=1), roles)
+        tables.read(pd.concat([frame, frame[["y"]]], axis=1), roles)
 
 
 def test_features_are_what_both_files_have(tmp_path: Path) -> None:
@@ -289,18 +286,18 @@ def test_missing_outcomes_are_never_large_scores(missing: int, dtype: str) -> No
     frame["y"] = frame["y"].astype(dtype)
     frame.loc[: missing - 1, "y"] = pd.NA if dtype == "Float64" else np.nan
     with pytest.raises(DataError, match=rf"'y': {missing} of 100 values are missing \(rows 1, 2, 3, 4, 5"):
-        tables.frame_sample(frame, ROLES, need=EVERYTHING)
+        tables.read(frame, ROLES, need=EVERYTHING)
     with pytest.warns(LrqrWarning, match=f"left out {missing} of 100"):
-        sample = tables.frame_sample(frame, ROLES, need=EVERYTHING, on_missing="drop")
+        sample = tables.read(frame, ROLES, need=EVERYTHING, on_missing="drop")
     assert len(sample) == 100 - missing
 
 
 def test_nothing_left_is_an_error() -> None:
     frame = _frame().assign(y=np.nan)
     with pytest.raises(DataError, match="every row lacks a value"):
-        tables.frame_sample(frame, ROLES, need=EVERYTHING, on_missing="drop")
+        tables.read(frame, ROLES, need=EVERYTHING, on_missing="drop")
     with pytest.raises(UsageError, match="did you mean 'drop'"):
-        tables.frame_sample(frame, ROLES, on_missing="dorp")
+        tables.read(frame, ROLES, on_missing="dorp")
 
 
 @pytest.mark.parametrize("empty", ["", " ", "NA", "nan", "NULL", "None", "<NA>", "#N/A"])
@@ -338,7 +335,7 @@ def test_identifiers_keep_their_zeros_and_their_type(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_text("x,id\n1,007\n2,1.0\n")
     assert tables.read(path, Roles(id="id")).id.tolist() == ["007", "1.0"]
-    sample = tables.frame_sample(pd.DataFrame({"x": [1.0], "id": [7]}), Roles(id="id"))
+    sample = tables.read(pd.DataFrame({"x": [1.0], "id": [7]}), Roles(id="id"))
     assert sample.id.dtype.kind == "i"
 
 
@@ -366,14 +363,14 @@ def test_labels_become_indices_by_name(tmp_path: Path) -> None:
     with pytest.warns(LrqrWarning, match="1 of 3 classes have no labeled row: 'c'"):
         tables.warn_absent_classes(sample)
     moved = _classified()[["label", "p_c", "x", "p_a", "p_b"]]
-    again = tables.frame_sample(moved, roles, need=("features", "outcome", "prediction"))
+    again = tables.read(moved, roles, need=("features", "outcome", "prediction"))
     np.testing.assert_array_equal(again.prediction, sample.prediction)
 
 
 def test_numeric_labels_match_their_columns() -> None:
     frame = pd.DataFrame({"p_0": [0.5, 0.2], "p_1": [0.5, 0.8], "label": [1.0, 0.0]})
     roles = Roles(outcome="label", prediction=("p_*",), probability=True)
-    sample = tables.frame_sample(frame, roles, need=("outcome", "prediction"))
+    sample = tables.read(frame, roles, need=("outcome", "prediction"))
     assert sample.outcome is not None
     assert sample.outcome.tolist() == [1, 0]
 
@@ -385,7 +382,7 @@ def test_a_label_that_is_no_class_is_named() -> None:
     frame.loc[[1, 5], "label"] = ["aple", "banana"]
     frame.loc[frame["label"] == "b", "label"] = "banana"
     with pytest.raises(DataError) as caught:
-        tables.frame_sample(frame, CLASSES, need=("outcome", "prediction"))
+        tables.read(frame, CLASSES, need=("outcome", "prediction"))
     assert str(caught.value) == (
         "data frame: column 'label': 2 of 20 labels are not among the classes: 'aple', "
         "did you mean 'apple'?; classes: banana, apple, cherry (rows 2, 4); rows are data rows counted from 1"
@@ -398,7 +395,7 @@ def test_probabilities_are_checked() -> None:
     frame.loc[4, ["p_a", "p_b", "p_c"]] = [-0.1, 0.5, 0.6]
     frame.loc[6, ["p_a", "p_b", "p_c"]] = [0.5, 0.4995, 0.0]
     with pytest.raises(DataError) as caught:
-        tables.frame_sample(frame, CLASSES, need=("outcome", "prediction"))
+        tables.read(frame, CLASSES, need=("outcome", "prediction"))
     assert "1 of 20 rows have negative probabilities; these are no probabilities" in str(caught.value)
     assert "1 of 20 rows do not sum to 1: 0.7 (row 3)" in str(caught.value)
 
@@ -408,7 +405,7 @@ def test_weights_must_be_finite_and_not_negative() -> None:
     frame = _frame()
     frame.loc[[1, 2, 3], "w"] = [-1.0, np.nan, np.inf]
     with pytest.raises(DataError) as caught:
-        tables.frame_sample(frame, ROLES, need=EVERYTHING)
+        tables.read(frame, ROLES, need=EVERYTHING)
     message = str(caught.value)
     assert "column 'w': 1 of 100 values are negative: -1" in message
     assert "column 'w': 1 of 100 values are missing (row 3)" in message
@@ -569,8 +566,8 @@ def test_schema_says_what_would_be_read(tmp_path: Path) -> None:
     assert set(found["color"].examples) == {"red", "blue"}
 
 
-def _write_and_fail(sink: Writer) -> None:
-    sink.append(_frame(3))
+def _rows_that_fail() -> Iterator[pd.DataFrame]:
+    yield _frame(3)
     raise DataError("a later batch is bad")
 
 
@@ -580,8 +577,8 @@ def test_writing_is_all_or_nothing(tmp_path: Path) -> None:
     before = path.read_bytes()
     with pytest.raises(UsageError, match="exists already; pass --force"):
         tables.write(path, _frame(3))
-    with pytest.raises(DataError), tables.open_writer(path, force=True) as sink:
-        _write_and_fail(sink)
+    with pytest.raises(DataError):
+        tables.write(path, _rows_that_fail(), force=True)
     assert path.read_bytes() == before
     tables.write(path, _frame(3), force=True)
     assert len(path.read_text().splitlines()) == 4
@@ -632,9 +629,8 @@ def test_reading_in_batches_takes_memory_of_a_batch(suffix: str, tmp_path: Path)
     for n in (1_000_000, 5_000_000):
         path = tmp_path / f"rows{n}{suffix}"
         rng = np.random.default_rng(0)
-        with tables.open_writer(path) as sink:
-            for _ in range(n // 100_000):
-                sink.append(pd.DataFrame(rng.normal(size=(100_000, 4)).round(3), columns=list("abcd")))
+        drawn = (rng.normal(size=(100_000, 4)).round(3) for _ in range(n // 100_000))
+        tables.write(path, (pd.DataFrame(values, columns=list("abcd")) for values in drawn))
         tracemalloc.start()
         peak, rows = 0, 0
         for piece in tables.batches(path, Roles(), size=20_000):
@@ -710,7 +706,7 @@ def test_imputed_cells_are_counted_and_rows_without_a_group_stay() -> None:
     frame.loc[5, "g"] = None
     wanted = Roles(group="g", features=("x1", "color", "count"))
     with pytest.warns(LrqrWarning, match="filled in 3 missing feature values: 'x1' 2, 'color' 1$"):
-        sample = tables.frame_sample(frame, wanted, need=("features", "group"), on_missing="impute")
+        sample = tables.read(frame, wanted, need=("features", "group"), on_missing="impute")
     assert len(sample) == 100
     assert sample.group is not None
     assert [row for row, name in enumerate(sample.group) if name is None] == [5]

@@ -174,9 +174,7 @@ class CalibratedModel:
 
     def _sample(self, frame: Any) -> Sample:
         roles = replace(self.roles, group=None, id=None)
-        return tables.frame_sample(
-            frame, roles, need=self.needed(), on_missing=self.on_missing, keep_rows=True
-        )
+        return tables.read(frame, roles, need=self.needed(), on_missing=self.on_missing, keep_rows=True)
 
     def to_state(self) -> dict[str, Any]:
         """Return plain values, arrays and the base learner's estimator."""

@@ -8,7 +8,8 @@ import click
 
 from lrqr.cli import options
 from lrqr.cli.group import cli
-from lrqr.cli.output import progress_of, roles_of
+from lrqr.cli.output import progress_of
+from lrqr.data.roles import Roles
 from lrqr.show.terminal import say
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def fit(ctx: click.Context, /, source: Path, target: Path, output: Path, **flags
     from lrqr.commands.fit import fit as run
 
     chosen = FitOptions(
-        roles=roles_of(flags),
+        roles=Roles.of_options(flags),
         coverage=options.resolve_level(ctx, flags["coverage"], flags["alpha"]),
         **{name: flags[name] for name in _FIT_FLAGS},
     )
@@ -106,7 +107,7 @@ def predict(ctx: click.Context, /, model: Path, source: Path, output: Path, **fl
     from lrqr.commands.predict import predict as run
 
     with progress_of(ctx) as step:
-        count = run(model, source, output, step=step, **flags)
+        count = run(model, source, output, identifier=flags.pop("id"), step=step, **flags)
     if not ctx.obj["quiet"]:
         from lrqr.show import summaries
 

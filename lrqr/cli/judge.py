@@ -8,7 +8,8 @@ import click
 
 from lrqr.cli import options
 from lrqr.cli.group import cli
-from lrqr.cli.output import check_report, emit, progress_of, roles_of, say_written, write_report
+from lrqr.cli.output import check_report, emit, progress_of, say_written, write_report
+from lrqr.data.roles import Roles
 from lrqr.errors import CheckFailed
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def compare(ctx: click.Context, /, source: Path, target: Path, test: Path, **fla
     from lrqr.commands.inputs import Choices
 
     choices = Choices(
-        roles=roles_of(flags),
+        roles=Roles.of_options(flags),
         coverage=options.resolve_level(ctx, flags["coverage"], flags["alpha"]),
         **{name: flags[name] for name in ("score", "base", "on_missing", "seed")},
     )
@@ -128,7 +129,7 @@ def diagnose(ctx: click.Context, /, source: Path, target: Path, **flags: Any) ->
         results = run(
             source,
             target,
-            roles_of(flags),
+            Roles.of_options(flags),
             model=flags["model"],
             coverage=level,
             on_missing=flags["on_missing"],

@@ -10,6 +10,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from lrqr import plugins
+from lrqr.data.roles import SPELLINGS
 from lrqr.errors import UsageError
 from lrqr.plugins import BASES, FEATURE_MAPS, INFINITE, ON_MISSING
 
@@ -190,12 +191,6 @@ def resolve_level(ctx: click.Context, coverage: float | None, alpha: float | Non
     return 0.9 if coverage is None else coverage
 
 
-def split_names(values: Iterable[str]) -> tuple[str, ...]:
-    """Flatten ``--features a,b --features c`` to names, in order and without repeats."""
-    names = [name.strip() for value in values for name in value.split(",")]
-    return tuple(dict.fromkeys(name for name in names if name))
-
-
 def combine(*decorators: Callable[[Any], Any]) -> Callable[[Command], Command]:
     """Apply option decorators so that ``--help`` lists them in the given order."""
 
@@ -205,6 +200,19 @@ def combine(*decorators: Callable[[Any], Any]) -> Callable[[Command], Command]:
         return command
 
     return decorate
+
+
+def column(role: str) -> Callable[[Any], Any]:
+    """Make the option of a column role as `lrqr.data.roles` declares it."""
+    flag, _, text, multiple, metavar = SPELLINGS[role]
+    split = (lambda _ctx, _param, values: split_names(values)) if multiple else None
+    return click.option(flag, role, metavar=metavar, multiple=multiple, callback=split, help=text)
+
+
+def split_names(values: Iterable[str]) -> tuple[str, ...]:
+    """Flatten ``--features a,b --features c`` to names, in order and without repeats."""
+    names = [name.strip() for value in values for name in value.split(",")]
+    return tuple(dict.fromkeys(name for name in names if name))
 
 
 PATH = click.Path(path_type=Path)
@@ -262,10 +270,8 @@ on_missing_as_fit = click.option(
     help="Missing values: stop, drop their rows, or impute features.  "
     "[default: impute if the fit did, else error]",
 )
-group = click.option("--group", metavar="COLUMN", help="Report coverage for each value of this column too.")
-identifier = click.option(
-    "--id", "identifier", metavar="COLUMN", help="Column to carry along as the name of a row."
-)
+group = column("group")
+identifier = column("id")
 report = click.option("--report", type=PATH, help="Write a self-contained HTML report here.")
 method = click.option(
     "--method",
@@ -287,44 +293,14 @@ score = click.option(
     help="How far an outcome is from a prediction.  [default: absolute; lac with probabilities]",
 )
 columns = combine(
-    click.option("--outcome", metavar="COLUMN", help="Column of the outcome."),
-    click.option(
-        "--prediction",
-        metavar="COLUMN",
-        multiple=True,
-        help="Column of your model's prediction. Two for cqr (low, high), normalized (prediction, spread).",
-    ),
-    click.option(
-        "--probability",
-        metavar="PATTERN",
-        multiple=True,
-        help="Columns of class probabilities, such as 'p_*': class names are what * stands for.",
-    ),
-    click.option("--score-column", metavar="COLUMN", help="Column of scores that you computed yourself."),
+    *map(column, ("outcome", "prediction", "probability", "score_column")),
     click.option(
         "--base",
         type=Name("base", BASES),
         help="You have no model: fit this one on half of the source and calibrate on the other half.",
     ),
 )
-features = combine(
-    click.option(
-        "--features",
-        metavar="COLUMN",
-        multiple=True,
-        help="Columns that the threshold may depend on; patterns and commas work.  "
-        "[default: all that source and target have and that play no other part]",
-    ),
-    click.option("--exclude", metavar="COLUMN", multiple=True, help="Columns that are not features."),
-    click.option(
-        "--categorical", metavar="COLUMN", multiple=True, help="Number columns that are categories."
-    ),
-    click.option(
-        "--weight-column",
-        metavar="COLUMN",
-        help="Column of known likelihood ratios, read again by predict and evaluate.",
-    ),
-)
+features = combine(*map(column, ("features", "exclude", "categorical", "weight")))
 feature_map = click.option(
     "--feature-map",
     type=Name("feature map", FEATURE_MAPS),

@@ -1,4 +1,4 @@
-"""What several commands do before and after their work: columns in, results and reports out."""
+"""What several commands do after their work: results and reports out."""
 
 from __future__ import annotations
 
@@ -6,37 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lrqr.cli import options
-from lrqr.errors import UsageError
 from lrqr.show.terminal import progress, say
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from contextlib import AbstractContextManager
     from pathlib import Path
-
-    from lrqr.data.roles import Roles
-
-
-def roles_of(flags: dict[str, Any]) -> Roles:
-    """Turn the values of the column options into column roles."""
-    from lrqr.data.roles import Roles
-
-    prediction = options.split_names(flags["prediction"])
-    probability = options.split_names(flags["probability"])
-    if prediction and probability:
-        raise UsageError("--prediction is for regression, --probability for classification: pass one of them")
-    return Roles(
-        outcome=flags["outcome"],
-        prediction=prediction or probability,
-        score_column=flags["score_column"],
-        id=flags.get("identifier"),
-        weight=flags["weight_column"],
-        features=options.split_names(flags["features"]) or None,
-        exclude=options.split_names(flags["exclude"]),
-        categorical=options.split_names(flags["categorical"]),
-        probability=bool(probability),
-    )
 
 
 def emit(kind: str, results: dict[str, Any], output_format: str) -> None:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from lrqr.commands.inputs import Source
+    from lrqr.data.formats import Data as Source
     from lrqr.data.tables import Sample
     from lrqr.plugins import FeatureMap
 

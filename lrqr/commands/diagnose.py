@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 from lrqr.calibrate import model as models
 from lrqr.commands import inputs
 from lrqr.data import tables
+from lrqr.data.columns import schema_differences
 from lrqr.data.encoder import TableEncoder
 from lrqr.data.formats import open_table
-from lrqr.data.roles import expand
-from lrqr.data.schema import schema_differences
 from lrqr.stats.diagnosis import diagnose as compare_features
 
 if TYPE_CHECKING:
@@ -80,5 +79,4 @@ def diagnose(
 def _unassigned(path: Path, roles: Roles) -> list[str]:
     """Return the columns without a role: the outcome, say, is not expected in a target."""
     names = open_table(path).columns
-    known = roles.taken.union(expand(roles.exclude, names, [], "excluded"))
-    return [name for name in names if name not in known]
+    return roles.free(names)

@@ -18,8 +18,8 @@ from lrqr.commands import cautions, inputs, summary
 from lrqr.commands.inputs import Choices
 from lrqr.commands.predict import check_id
 from lrqr.data import tables
+from lrqr.data.columns import schema_differences
 from lrqr.data.encoder import TableEncoder
-from lrqr.data.schema import schema_differences
 from lrqr.errors import CheckFailed, DataError, NotConverged, UsageError
 from lrqr.methods.estimator import check_coverage
 from lrqr.stats import metrics
@@ -145,7 +145,7 @@ def calibrate(data: Samples, options: FitOptions, step: Callable[[str], None]) -
     if options.base:
         step(f"fitting the base learner {options.base}")
         base, rows = _fit_base(data, options, X)
-        X, sample = X[rows], take(sample, rows)
+        X, sample = X[rows], sample.take(rows)
     X_target = encoder.transform(data.target.features, row=data.target.row)
     X_source = None if data.unlabeled is None else encoder.transform(data.unlabeled.features)
     prediction = _prediction(data, base, sample, X)
@@ -193,19 +193,6 @@ def calibrate(data: Samples, options: FitOptions, step: Callable[[str], None]) -
         support=diagnosis.support,
         companions=companions,
         details=details,
-    )
-
-
-def take(sample: Sample, rows: IntArray) -> Sample:
-    """Return some rows of a sample."""
-    arrays = ("prediction", "outcome", "score", "group", "id", "weight", "row")
-    found: dict[str, Any] = {
-        name: None if getattr(sample, name) is None else getattr(sample, name)[rows] for name in arrays
-    }
-    return replace(
-        sample,
-        features=sample.features.iloc[rows].reset_index(drop=True),
-        **found,
     )
 
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from lrqr import plugins
 from lrqr.calibrate.model import PRECOMPUTED
-from lrqr.data import columns, tables
-from lrqr.data import roles as parts
-from lrqr.data.formats import open_table
+from lrqr.data import tables
+from lrqr.data.formats import is_path, open_table
 from lrqr.data.roles import Roles
 from lrqr.errors import LrqrWarning, UsageError
 from lrqr.plugins import FEATURE_MAPS
@@ -20,12 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
+    from lrqr.data.formats import Data as Source
     from lrqr.data.tables import Sample
     from lrqr.plugins import FeatureMap
-
-
-Source = Any
-"""The path of a file, or a pandas, polars or Arrow table."""
 
 
 @dataclass(frozen=True)
@@ -40,11 +35,6 @@ class Choices:
     seed: int = 0
 
 
-def is_path(data: Source) -> bool:
-    """Whether it names a file, rather than being a table."""
-    return isinstance(data, str | os.PathLike)
-
-
 def read(
     data: Source,
     roles: Roles,
@@ -54,23 +44,16 @@ def read(
     optional: Sequence[str] = ("id",),
 ) -> Sample:
     """Read the needed columns of a file or a table, and the optional ones where they exist."""
-    reading: dict[str, Any] = {"on_missing": choices.on_missing, "need": need, "optional": optional}
-    return (
-        tables.read(data, roles, **reading) if is_path(data) else tables.frame_sample(data, roles, **reading)
-    )
+    return tables.read(data, roles, on_missing=choices.on_missing, need=need, optional=optional)
 
 
 def resolve(choices: Choices, source: Source, *others: Source) -> tuple[Roles, str]:
     """Find the columns of all roles, the score, and the classes; refuse options that do not go together."""
     given = (source, *others)
-    if all(map(is_path, given)):
-        roles = tables.resolve(choices.roles, *given)
-    elif any(map(is_path, given)):
+    kinds = set(map(is_path, given))
+    if len(kinds) > 1:
         raise UsageError("pass the paths of files, or data frames, not some of each")
-    else:
-        names = [columns.frame_columns(frame) for frame in given]
-        roles = parts.resolve(choices.roles, *names, where=("source", "target", "test"))
-        parts.refuse_disjoint(roles, *names)
+    roles = tables.resolve(choices.roles, *given, where=() if True in kinds else ("source", "target", "test"))
     score = choices.score or _default_score(choices, roles, source)
     check(choices, roles, score)
     if choices.base and plugins.load("scores", score).TASK == "classification":
@@ -90,7 +73,7 @@ def without_map(roles: Roles, source: Source, feature_map: FeatureMap = "auto") 
     """
     words = [name for name in roles.features or () if name in FEATURE_MAPS]
     if words:
-        there = open_table(source).columns if is_path(source) else columns.frame_columns(source)
+        there = open_table(source).columns
         words = [name for name in words if name not in there]
     if not words:
         return roles, feature_map
@@ -163,10 +146,7 @@ def _default_score(choices: Choices, roles: Roles, source: Source) -> str:
 
 
 def _is_text(source: Source, name: str) -> bool:
-    if is_path(source):
-        return any(c.name == name and c.kind == "categorical" for c in tables.schema(source))
-    column = dict(columns.frame_items(source, [name]))[name]
-    return columns.is_text(column) and not columns.numbers(column, name).numeric
+    return tables.schema(source, [name])[0].kind == "categorical"
 
 
 def _labels(source: Source, roles: Roles) -> tuple[str, ...]:

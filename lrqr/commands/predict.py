@@ -14,11 +14,10 @@ from lrqr.calibrate.infinity import cap_infinite
 from lrqr.calibrate.model import PRECOMPUTED
 from lrqr.data import tables
 from lrqr.data.encoder import warn_unseen
-from lrqr.data.writing import check_writable
 from lrqr.errors import DataError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from lrqr.calibrate.infinity import Infinite
@@ -56,28 +55,30 @@ def predict(
     """
     if output.exists() and output.samefile(source):
         raise UsageError(f"{output} is the input itself: give the predictions another name")
-    check_writable(output, force=force)
+    tables.check_writable(output, force=force)
     fitted = models.load(model)
     roles = replace(fitted.roles, group=None, id=identifier or fitted.roles.id)
     check_id(fitted, roles.id)
     need = fitted.needed(*(["id"] if roles.id else []))
     unseen: Counter[tuple[str, str]] = Counter()
     count = {"rows": 0, "infinite": 0, "empty": 0, "outside": 0}
-    batches = tables.batches(
-        source, roles, size=_BATCH, need=need, optional=(), on_missing=fitted.on_missing, keep_rows=True
-    )
-    with tables.open_writer(output, force=force) as sink:
-        for sample in batches:
+
+    def answers() -> Iterator[pd.DataFrame]:
+        for sample in tables.batches(
+            source, roles, size=_BATCH, need=need, optional=(), on_missing=fitted.on_missing, keep_rows=True
+        ):
             answer = fitted.answer(sample, infinite="clip" if infinite == "clip" else "allow", unseen=unseen)
             if infinite == "error":
                 _refuse_infinite(answer, sample)
             frame = frame_of(fitted, sample, answer, roles.id or "row")
-            sink.append(frame)
             count["rows"] += len(frame)
             count["infinite"] += int(np.isposinf(answer.threshold).sum())
             count["empty"] += int(_empty(answer).sum())
             count["outside"] += int(frame["outside_support"].sum())
+            yield frame
             step(f"{count['rows']:,} rows")
+
+    tables.write(output, answers(), force=force)
     warn_unseen(unseen)
     return count
 

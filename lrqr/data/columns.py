@@ -16,14 +16,18 @@ import pyarrow.compute as pc
 from lrqr.errors import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
-    from lrqr.arrays import FloatArray, IntArray
+    from lrqr.arrays import BoolArray, FloatArray
 
 Labels = np.ndarray[Any, np.dtype[np.object_]]
 
 _TRUTH = {"true": 1.0, "false": 0.0}
 _WHOLE = re.compile(r"[+-]?\d+\.0+")
+
+
+_KINDS = {"b": "boolean", "i": "number", "u": "number", "f": "number", "M": "time", "m": "time"}
+_SHOWN = 5
 
 
 @dataclass(frozen=True)
@@ -34,72 +38,86 @@ class Numbers:
     ----------
     values : array of shape (n,)
         float64; NaN where missing or not a number.
-    text : int array
-        Positions of values that are texts, not numbers.
+    text : bool array of shape (n,)
+        Where the column holds a text that is no number.
+    example : str
+        The first of these texts.
     present : int
         Number of values that are not missing.
     """
 
     values: FloatArray
-    text: IntArray
+    text: BoolArray
+    example: str
     present: int
 
     @property
-    def numeric(self) -> bool:
-        """Whether nothing but numbers (or nothing at all) was found."""
-        return self.text.size == 0
+    def texts(self) -> int:
+        """The number of texts that are no numbers."""
+        return int(self.text.sum())
 
     @property
-    def mostly_numeric(self) -> bool:
-        """Whether more than half of what is present are numbers: the rest is then taken for mistakes."""
-        return 2 * self.text.size < self.present
+    def numeric(self) -> bool:
+        """Whether the column is one of numbers: there is no text, or fewer than half of the values are.
+
+        Such texts are taken for mistakes.
+        """
+        return not self.texts or 2 * self.texts < self.present
 
 
 def frame_columns(frame: Any) -> tuple[str, ...]:
-    """Names of the columns of a pandas, polars or Arrow table (or f0, f1, .. of a matrix), each once.
+    """Names of the columns of a data frame (or f0, f1, .. of a matrix), each once.
 
     Raises
     ------
     DataError
         If a name occurs twice or ``frame`` is no table.
     """
-    if isinstance(frame, np.ndarray):
-        if frame.ndim != 2:
-            raise DataError(f"a matrix of features must have two dimensions, got shape {frame.shape}")
-        return tuple(f"f{k}" for k in range(frame.shape[1]))
-    raw = frame.column_names if isinstance(frame, pa.Table) else getattr(frame, "columns", None)
-    if raw is None:
-        raise DataError(f"expected a data frame (pandas or polars) or a matrix, got {type(frame).__name__}")
-    names = tuple(str(name) for name in raw)
+    names = tuple(map(str, _known(frame).columns if _is_pandas(frame) else _known(frame).column_names))
     twice = sorted(name for name, count in Counter(names).items() if count > 1)
     if twice:
         raise DataError(f"column names occur twice: {', '.join(map(repr, twice))}; rename them")
     return names
 
 
-def frame_items(frame: Any, wanted: Sequence[str]) -> Iterator[tuple[str, pa.ChunkedArray]]:
-    """Yield the wanted columns of a frame as Arrow columns."""
+def table_of(frame: Any, wanted: Sequence[str]) -> pa.Table:
+    """Return the wanted columns of a data frame as an Arrow table.
+
+    Parameters
+    ----------
+    frame : matrix, pandas frame, or a frame of any library with Arrow's PyCapsule interface
+        Polars, DuckDB and Arrow itself have it. The index of a pandas frame plays no part.
+    wanted : sequence of str
+        Among `frame_columns`.
+    """
+    if not _is_pandas(frame):
+        return _known(frame).select(list(wanted))
     position = {name: k for k, name in enumerate(frame_columns(frame))}
-    for name in wanted:
-        yield name, _arrow(frame, position[name], name)
+    return pa.table({name: _array(_known(frame).iloc[:, position[name]]) for name in wanted})
 
 
-def _arrow(frame: Any, k: int, name: str) -> pa.ChunkedArray:
-    if isinstance(frame, pa.Table):
-        return frame.column(k)
+def _is_pandas(frame: Any) -> bool:
+    return isinstance(frame, np.ndarray | pd.DataFrame)
+
+
+def _known(frame: Any) -> Any:
+    """Return a frame as a pandas frame or an Arrow table."""
+    if isinstance(frame, pd.DataFrame | pa.Table):
+        return frame
     if isinstance(frame, np.ndarray):
-        values: Any = frame[:, k]
-    elif isinstance(frame, pd.DataFrame):
-        values = frame.iloc[:, k]
-    else:  # polars
-        values = frame[name].to_arrow()
-    if isinstance(values, pa.Array):
-        return pa.chunked_array([values])
+        if frame.ndim != 2:
+            raise DataError(f"a matrix of features must have two dimensions, got shape {frame.shape}")
+        return pd.DataFrame(frame, columns=[f"f{k}" for k in range(frame.shape[1])])
+    if not hasattr(frame, "__arrow_c_stream__"):
+        raise DataError(f"expected a data frame (pandas or polars) or a matrix, got {type(frame).__name__}")
+    return pa.table(frame)
+
+
+def _array(values: pd.Series[Any]) -> pa.Array | pa.ChunkedArray:
     try:
-        array = pa.array(values, from_pandas=True)
+        return pa.array(values, from_pandas=True)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):  # kinds of values mixed in one column
-        array = pa.array([None if _is_missing(value) else str(value) for value in values], type=pa.string())
-    return array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
+        return pa.array([None if _is_missing(value) else str(value) for value in values], type=pa.string())
 
 
 def _is_missing(value: Any) -> bool:
@@ -121,38 +139,39 @@ def numbers(column: pa.ChunkedArray, name: str) -> Numbers:
         If the type of the column is none of these (a date, a list).
     """
     column = _plain(column)
-    present = len(column) - column.null_count
-    if pa.types.is_null(column.type):
-        return Numbers(np.full(len(column), np.nan), np.empty(0, dtype=np.int64), 0)
     if is_text(column):
-        return _numbers_of_texts(column, present)
+        return _numbers_of_texts(column)
     kind = column.type
-    known = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_boolean)
-    if not any(test(kind) for test in known):
+    if pa.types.is_boolean(kind):
+        column = column.cast(pa.int8())
+    elif not any(test(kind) for test in _NUMERIC):
         raise DataError(
             f"column {name!r} holds values of type {kind}, neither numbers nor texts; convert or exclude it"
         )
-    if pa.types.is_boolean(kind):
-        column = column.cast(pa.int8())
-    values = column.cast(pa.float64(), safe=False).to_numpy()
-    return Numbers(np.array(values, dtype=np.float64), np.empty(0, dtype=np.int64), present)
+    return _numbers(column.cast(pa.float64(), safe=False), column)
 
 
-def _numbers_of_texts(column: pa.ChunkedArray, present: int) -> Numbers:
+_NUMERIC = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_null)
+
+
+def _numbers(values: pa.ChunkedArray, column: pa.ChunkedArray) -> Numbers:
+    present = len(column) - column.null_count
+    found = np.array(values.to_numpy(), dtype=np.float64)
+    return Numbers(found, np.zeros(len(column), dtype=np.bool_), "", present)
+
+
+def _numbers_of_texts(column: pa.ChunkedArray) -> Numbers:
     trimmed = pc.utf8_trim_whitespace(column)
     try:
-        values = np.array(trimmed.cast(pa.float64()).to_numpy(), dtype=np.float64)
-        return Numbers(values, np.empty(0, dtype=np.int64), present)
-    except pa.ArrowInvalid:
-        pass
-    # Slower, value by value of those that differ.
-    encoded = trimmed.combine_chunks().dictionary_encode()
-    parsed = [_number(text) for text in encoded.dictionary.to_pylist()]
-    table = np.array([np.nan if value is None else value for value in parsed])
-    is_bad = np.array([value is None for value in parsed], dtype=np.bool_)
+        return _numbers(trimmed.cast(pa.float64()), column)
+    except pa.ArrowInvalid:  # slower, value by value of those that differ
+        encoded = trimmed.combine_chunks().dictionary_encode()
+    parsed = [_number(text) for text in encoded.dictionary.to_pylist()] + [np.nan]  # the last: missing
     codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    values = np.where(codes >= 0, table[codes], np.nan)
-    return Numbers(values, np.flatnonzero((codes >= 0) & is_bad[codes]), present)
+    values = np.array([np.nan if value is None else value for value in parsed])[codes]
+    text = np.array([value is None for value in parsed], dtype=np.bool_)[codes]
+    example = str(column[int(text.argmax())].as_py()) if text.any() else ""
+    return Numbers(values, text, example, len(column) - column.null_count)
 
 
 def _number(text: str) -> float | None:
@@ -169,8 +188,6 @@ def labels(column: pa.ChunkedArray) -> Labels:
     """
     column = _plain(column)
     encoded = column.combine_chunks().dictionary_encode()
-    if isinstance(encoded, pa.ChunkedArray):
-        encoded = encoded.combine_chunks()
     names = np.array([_label(value) for value in encoded.dictionary.to_pylist()] + [None], dtype=object)
     return np.asarray(names[encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)], dtype=object)
 
@@ -203,3 +220,37 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
     if pa.types.is_string(column.type):  # an empty text is a missing one, as in CSV
         column = pc.if_else(pc.equal(pc.utf8_trim_whitespace(column), ""), None, column)
     return column
+
+
+def schema_differences(source: pd.DataFrame, target: pd.DataFrame) -> dict[str, Any]:
+    """Return the differences between two tables, as plain lists that go into JSON and the report.
+
+    Returns
+    -------
+    dict
+        ``only_source``, ``only_target``: names of columns; ``changed_types``: ``name``, ``source`` and
+        ``target``, each one of number, boolean, time, text; ``unseen_categories``: ``name``, the first five
+        ``categories`` that only the target has, and the number of ``rows`` that hold one.
+
+    Notes
+    -----
+    Whole and broken numbers are one type: a column of integers turns into floats with its first gap.
+    """
+    shared = [name for name in source.columns if name in set(target.columns)]
+    changed, unseen = [], []
+    for name in shared:
+        kinds = [_KINDS.get(getattr(table[name].dtype, "kind", "O"), "text") for table in (source, target)]
+        if kinds[0] != kinds[1]:
+            changed.append({"name": str(name), "source": kinds[0], "target": kinds[1]})
+        elif kinds[0] == "text":
+            values = target[name].dropna()
+            strange = values[~values.isin(source[name].dropna().unique())]
+            if len(strange):
+                categories = sorted(map(str, strange.unique()))[:_SHOWN]
+                unseen.append({"name": str(name), "categories": categories, "rows": len(strange)})
+    return {
+        "only_source": [str(name) for name in source.columns if name not in set(shared)],
+        "only_target": [str(name) for name in target.columns if name not in set(shared)],
+        "changed_types": changed,
+        "unseen_categories": unseen,
+    }

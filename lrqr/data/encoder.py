@@ -87,15 +87,16 @@ class TableEncoder:
         """
         columns = col.frame_columns(frame_source)
         _require(categorical, columns, "categorical")
-        source = {
-            name: _read(column, name, name in categorical) for name, column in _items(frame_source, columns)
-        }
+        table = col.table_of(frame_source, columns)
+        source = {name: _read(table[name], name, name in categorical) for name in columns}
         labeled = [name for name, values in source.items() if values.dtype == object]
         seen = {name: set(_present(source[name])) for name in labeled}
         for batch in _frames(frame_target):
             _require(columns, col.frame_columns(batch), "target")
-            for name, column in _items(batch, columns):
-                values = _read(column, name, name in categorical or (name in seen and col.is_text(column)))
+            table = col.table_of(batch, columns)
+            for name in columns:
+                known = name in categorical or (name in seen and col.is_text(table[name]))
+                values = _read(table[name], name, known)
                 _same_kind(name, source[name], values)
                 if name in seen:
                     seen[name].update(_present(values))
@@ -142,11 +143,12 @@ class TableEncoder:
         if not self.categories_ and isinstance(frame, pd.DataFrame) and (frame.dtypes == np.float64).all():
             return self._filled(frame[list(self.columns_)].to_numpy(copy=True), rows)
         blocks: list[FloatArray] = []
-        for name, column in _items(frame, self.columns_):
+        table = col.table_of(frame, self.columns_)
+        for name in self.columns_:
             if name in self.categories_:
-                blocks.append(self._indicators(name, col.labels(column), rows, counts))
+                blocks.append(self._indicators(name, col.labels(table[name]), rows, counts))
             else:
-                blocks.append(self._numbers(name, col.numbers(column, name), column, rows))
+                blocks.append(self._numbers(name, col.numbers(table[name], name), rows))
         if unseen is None:
             warn_unseen(counts)
         else:
@@ -179,12 +181,11 @@ class TableEncoder:
             )
         return tuple(names)
 
-    def _numbers(self, name: str, found: col.Numbers, column: Any, rows: IntArray) -> FloatArray:
-        if found.text.size:
-            first = int(found.text[0])
+    def _numbers(self, name: str, found: col.Numbers, rows: IntArray) -> FloatArray:
+        if found.texts:
             raise DataError(
-                f"column {name!r} was numeric at fit but holds the text {column[first].as_py()!r} in row "
-                f"{rows[first] + 1} (data rows counted from 1; {found.text.size} such rows); correct it, "
+                f"column {name!r} was numeric at fit but holds the text {found.example!r} in row "
+                f"{rows[found.text][0] + 1} (data rows counted from 1; {found.texts} such rows); correct it, "
                 f"or fit with --categorical {name}"
             )
         return self._fill_numbers(name, found.values, rows)[:, None]
@@ -243,14 +244,10 @@ def warn_unseen(unseen: Mapping[tuple[str, str], int]) -> None:
         )
 
 
-def _items(frame: Any, columns: Sequence[str]) -> Iterable[tuple[str, Any]]:
-    return col.frame_items(frame, columns)
-
-
 def _frames(target: Any) -> Iterable[Any]:
     if target is None:
         return ()
-    return (target,) if hasattr(target, "columns") or isinstance(target, np.ndarray) else target
+    return (target,) if hasattr(target, "__arrow_c_stream__") or isinstance(target, np.ndarray) else target
 
 
 def _read(column: Any, name: str, as_labels: bool) -> np.ndarray[Any, Any]:
@@ -258,11 +255,10 @@ def _read(column: Any, name: str, as_labels: bool) -> np.ndarray[Any, Any]:
     if as_labels:
         return col.labels(column)
     found = col.numbers(column, name)
-    if found.text.size and found.mostly_numeric:
-        first = int(found.text[0])
+    if found.texts and found.numeric:
         raise DataError(
-            f"column {name!r} holds the text {column[first].as_py()!r} among numbers (row {first + 1} of the "
-            f"data, counted from 1; {found.text.size} such rows); correct it, or pass --categorical {name}"
+            f"column {name!r} holds the text {found.example!r} among numbers (row {found.text.argmax() + 1} of "
+            f"the data, counted from 1; {found.texts} such rows); correct it, or pass --categorical {name}"
         )
     return col.labels(column) if col.is_text(column) else found.values  # noqa: PD011 - not pandas
 

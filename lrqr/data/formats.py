@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import csv
 import gzip
+import os
 import zipfile
 import zlib
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,21 +21,25 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
+from scipy.special import softmax
 
+from lrqr.data.columns import frame_columns, table_of
 from lrqr.errors import DataError
-from lrqr.data.parts import common_schema
 from lrqr.plugins import suggest
 
 if TYPE_CHECKING:
     import io
-    import os
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 _NULLS = ["", "NA", "N/A", "n/a", "#N/A", "#NA", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "<NA>", "None"]
 _BLOCK = 1 << 20  # bytes of a CSV file parsed at a time; Arrow reads up to 32 blocks ahead
 _UNREADABLE = (pa.ArrowException, OSError, EOFError, zlib.error, UnicodeError, csv.Error)
 _NOT_UTF8 = "the text is not UTF-8; save the file as UTF-8"
 _DOORS = "(known: .csv, .csv.gz, .parquet, .npz, or a directory of .parquet parts)"
+
+
+Data = Any
+"""The path of a file (a string or PathLike), or a data frame."""
 
 
 @dataclass(frozen=True)
@@ -51,12 +56,20 @@ class Opened:
         Roles that the format itself assigns to columns, as NPZ does by the names of its arrays.
     header_lines : int
         Lines before the first row in a text file: data row i (from 1) stands on line ``i + header_lines``.
+    where : str
+        What to call it in messages: its path, as a rule.
     """
 
     columns: tuple[str, ...]
     batches: Callable[[Sequence[str], int], Iterator[pa.Table]]
     roles: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     header_lines: int = 0
+    where: str = "data frame"
+
+    @property
+    def natural(self) -> tuple[str, ...]:
+        """Columns that may be features: all, unless the format says itself which are."""
+        return self.roles.get("features", self.columns)
 
 
 READERS: dict[str, Callable[[Path], Opened]] = {}
@@ -72,8 +85,13 @@ def reader(*suffixes: str) -> Callable[[Callable[[Path], Opened]], Callable[[Pat
     return register
 
 
-def open_table(path: str | os.PathLike[str]) -> Opened:
-    """Open a file, or a directory of Parquet parts, by its suffix.
+def is_path(data: Data) -> bool:
+    """Whether it names a file, rather than being a table."""
+    return isinstance(data, str | os.PathLike)
+
+
+def open_table(data: Data) -> Opened:
+    """Open a file, or a directory of Parquet parts, by its suffix; or a data frame in memory.
 
     Raises
     ------
@@ -81,12 +99,14 @@ def open_table(path: str | os.PathLike[str]) -> Opened:
         If there is no such file, nobody reads its suffix, it cannot be read as what it claims to be, or two
         of its columns have the same name.
     """
-    place = Path(path)
+    if not is_path(data):
+        return _opened_frame(data)
+    place = Path(data)
     if not place.exists():
         siblings = [entry.name for entry in place.parent.iterdir()] if place.parent.is_dir() else []
         raise DataError(f"{place}: no such file{suggest(place.name, siblings)}")
     if place.is_dir():
-        return _read_parquet_directory(place)
+        return replace(_read_parquet_directory(place), where=str(place))
     suffix = suffix_of(place, READERS)
     try:
         opened = READERS[suffix](place)
@@ -97,7 +117,16 @@ def open_table(path: str | os.PathLike[str]) -> Opened:
     twice = sorted(name for name, count in Counter(opened.columns).items() if count > 1)
     if twice:
         raise DataError(f"{place}: column names occur twice: {', '.join(map(repr, twice))}; rename them")
-    return opened
+    return replace(opened, where=str(place))
+
+
+def _opened_frame(frame: Any) -> Opened:
+    names = frame_columns(frame)
+
+    def batches(wanted: Sequence[str], size: int) -> Iterator[pa.Table]:
+        yield from _slices(table_of(frame, list(wanted) or names[:1]), size)
+
+    return Opened(names, batches)
 
 
 def suffix_of(path: Path, known: Mapping[str, Any]) -> str:
@@ -224,7 +253,7 @@ def _opened_parquet(parts: list[Path]) -> Opened:
 
     def batches(wanted: Sequence[str], size: int) -> Iterator[pa.Table]:
         chosen = list(wanted) or [columns[0]]
-        common = common_schema(parts, schemas, chosen)
+        common = _common_schema(parts, schemas, chosen)
         for part in parts:
             try:
                 with pq.ParquetFile(part, pre_buffer=False) as file:
@@ -235,6 +264,52 @@ def _opened_parquet(parts: list[Path]) -> Opened:
                 raise DataError(f"{part}: damaged: {_first_line(error)}") from error
 
     return Opened(columns, batches)
+
+
+def _common_schema(parts: list[Path], schemas: list[pa.Schema], wanted: Sequence[str]) -> pa.Schema:
+    """Types that hold the wanted columns of all parts: a part may be narrower (float32) than another.
+
+    Raises
+    ------
+    DataError
+        All columns at once that are, say, texts in one part and numbers in another.
+    """
+    common, problems = [], []
+    for name in wanted:
+        kinds: dict[pa.DataType, Path] = {}
+        for part, schema in zip(parts, schemas, strict=True):
+            kinds.setdefault(_plain_type(schema.field(name).type), part)
+            wide = _widest(kinds)
+            if wide is None:
+                (first, where), *_, (odd, _) = [pair for pair in kinds.items() if pair[0] != pa.null()]
+                problems.append(f"{part.name}: {name!r} is {odd}, {first} in {where.name}")
+                break
+        common.append((name, wide))
+    if problems:
+        more = f"; and {len(problems) - 5} more" if len(problems) > 5 else ""
+        raise DataError(f"{'; '.join(problems[:5])}{more}; write all parts with the same types")
+    return pa.schema(common)
+
+
+def _plain_type(kind: pa.DataType) -> pa.DataType:
+    """Return the type of the values: how texts are stored makes no difference."""
+    value = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return pa.string() if pa.types.is_large_string(value) or pa.types.is_string_view(value) else value
+
+
+def _widest(kinds: Iterable[pa.DataType]) -> pa.DataType | None:
+    """Return the type that holds the values of all types, None if there is none; booleans are numbers."""
+    known = set(kinds)
+    if len(known) == 1:
+        return known.pop()
+    if pa.uint64() in known and all(map(pa.types.is_integer, known)):
+        return pa.float64()
+    numbers = [pa.int8() if pa.types.is_boolean(kind) else kind for kind in known]
+    try:
+        fields = [pa.schema([("column", kind)]) for kind in numbers]
+        return pa.unify_schemas(fields, promote_options="permissive").field("column").type
+    except pa.ArrowException:
+        return None
 
 
 def _parquet_schema(path: Path) -> pa.Schema:
@@ -276,7 +351,7 @@ def _npz_columns(path: Path, arrays: dict[str, Any]) -> tuple[pa.Table, dict[str
     if "logits" in arrays:
         if "probabilities" in arrays:
             raise DataError(f"{path}: holds both probabilities and logits; keep one of them")
-        arrays["probabilities"] = _softmax(np.asarray(arrays.pop("logits"), dtype=np.float64))
+        arrays["probabilities"] = softmax(np.asarray(arrays.pop("logits"), dtype=np.float64), axis=-1)
     if "prediction" in arrays and "probabilities" in arrays:
         raise DataError(f"{path}: holds both prediction and probabilities; keep one of them")
     wrong = [f"{name} {array.shape}" for name, array in arrays.items() if array.ndim not in {1, 2}]
@@ -311,11 +386,6 @@ def _labels(path: Path, what: str, given: Any, array: Any, *, prefix: str) -> tu
     if len(names) != count:
         raise DataError(f"{path}: {what} has {len(names)} names for {count} columns")
     return names
-
-
-def _softmax(logits: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    scaled = np.exp(logits - logits.max(axis=-1, keepdims=True))
-    return np.asarray(scaled / scaled.sum(axis=-1, keepdims=True))
 
 
 def _slices(table: pa.Table, size: int) -> Iterator[pa.Table]:

@@ -1,12 +1,17 @@
-"""What each column is for, and the search for columns by name or pattern."""
+"""What each column is for: the one declaration of roles, and the search for columns by name or pattern.
+
+A new role is one field of `Roles`. Its spelling makes the flag, the key in configuration files, the words of
+messages and, together with `Roles.of_options`, the way from flags or an experiment's table to `Roles`. Nothing
+heavy is imported here: ``lrqr --help`` reads this file.
+"""
 
 from __future__ import annotations
 
 import fnmatch
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lrqr.errors import DataError, UsageError
 from lrqr.plugins import suggest
@@ -14,15 +19,37 @@ from lrqr.plugins import suggest
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-_SINGLE = ("outcome", "score_column", "group", "id", "weight")
 _SHOWN = 10
-_FLAGS = {
-    "prediction": "--prediction",
-    "probability": "--probability",
-    "excluded": "--exclude",
-    "feature": "--features",
-    "categorical": "--categorical",
-}
+
+
+class Spelling(NamedTuple):
+    """How users name a role, and how messages do.
+
+    Attributes
+    ----------
+    flag : str
+        The option; without its dashes it is the key in configuration files.
+    noun : str
+        What messages call such a column.
+    help : str
+    multiple : bool
+        Whether several columns may have the role.
+    metavar : str
+    """
+
+    flag: str
+    noun: str
+    help: str
+    multiple: bool = False
+    metavar: str = "COLUMN"
+
+
+def _one(flag: str, noun: str, text: str) -> Any:
+    return field(default=None, metadata={"spelling": Spelling(flag, noun, text)})
+
+
+def _many(flag: str, noun: str, text: str, default: Any = (), metavar: str = "COLUMN") -> Any:
+    return field(default=default, metadata={"spelling": Spelling(flag, noun, text, True, metavar)})
 
 
 @dataclass(frozen=True)
@@ -39,7 +66,8 @@ class Roles:
     score_column : str, optional
         A score that the user computed.
     group, id, weight : str, optional
-        Group to report by; row identifier; known likelihood ratio.
+        Group to report by; row identifier; known likelihood ratio. (A role is a column: what methods are
+        given as a number per row is called ``ratio``.)
     features : tuple of str, optional
         Features, names or patterns. None: all columns without another role, minus ``exclude``.
     exclude : tuple of str
@@ -56,16 +84,38 @@ class Roles:
     Where several names may stand, one name may be given as it is: ``prediction="yhat"``.
     """
 
-    outcome: str | None = None
-    prediction: tuple[str, ...] = ()
-    score_column: str | None = None
-    group: str | None = None
-    id: str | None = None
-    weight: str | None = None
-    features: tuple[str, ...] | None = None
-    exclude: tuple[str, ...] = ()
-    categorical: tuple[str, ...] = ()
-    probability: bool = False
+    outcome: str | None = _one("--outcome", "outcome", "Column of the outcome.")
+    prediction: tuple[str, ...] = _many(
+        "--prediction",
+        "prediction",
+        "Column of your model's prediction. Two for cqr (low, high), normalized (prediction, spread).",
+    )
+    score_column: str | None = _one("--score-column", "score", "Column of scores that you computed yourself.")
+    group: str | None = _one("--group", "group", "Report coverage for each value of this column too.")
+    id: str | None = _one("--id", "id", "Column to carry along as the name of a row.")
+    weight: str | None = _one(
+        "--weight-column",
+        "weight",
+        "Column of known likelihood ratios, read again by predict and evaluate.",
+    )
+    features: tuple[str, ...] | None = _many(
+        "--features",
+        "feature",
+        "Columns that the threshold may depend on; patterns and commas work.  "
+        "[default: all that source and target have and that play no other part]",
+        default=None,
+    )
+    exclude: tuple[str, ...] = _many("--exclude", "excluded", "Columns that are not features.")
+    categorical: tuple[str, ...] = _many(
+        "--categorical", "categorical", "Number columns that are categories."
+    )
+    probability: bool = _many(
+        "--probability",
+        "prediction",
+        "Columns of class probabilities, such as 'p_*': class names are what * stands for.",
+        default=False,
+        metavar="PATTERN",
+    )
     classes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -74,26 +124,63 @@ class Roles:
             if given is not None and not isinstance(given, tuple):
                 object.__setattr__(self, role, (given,) if isinstance(given, str) else tuple(given))
 
+    @classmethod
+    def of_options(cls, options: Mapping[str, Any]) -> Roles:
+        """Make roles of the values of options (or of a table in an experiment file) by the names of roles.
+
+        Parameters
+        ----------
+        options : mapping of str to str, sequence of str, or None
+            Keys that are no roles are not looked at. ``probability`` is the patterns of its columns here.
+
+        Raises
+        ------
+        UsageError
+            If predictions and probabilities are both given.
+        """
+        given = {name: options[name] for name in SPELLINGS if name in options}
+        if given["prediction"] and given["probability"]:
+            raise UsageError(
+                "--prediction is for regression, --probability for classification: pass one of them"
+            )
+        given["prediction"] = given["prediction"] or given["probability"] or ()
+        given["probability"] = bool(given["probability"])
+        given["features"] = given["features"] or None
+        return cls(**given)
+
     def with_native(self, native: Mapping[str, tuple[str, ...]]) -> Roles:
         """Fill the roles that are not given with those that the file itself assigns (NPZ)."""
-        named = {"score_column": native.get("score", ())}
-        named |= {role: native.get(role, ()) for role in _SINGLE if role != "score_column"}
-        found = {
-            role: columns[0] for role, columns in named.items() if columns and getattr(self, role) is None
+        found: dict[str, Any] = {
+            name: native[noun][0]
+            for noun, name in SINGLE.items()
+            if native.get(noun) and getattr(self, name) is None
         }
-        filled = replace(self, **found)  # type: ignore[arg-type]
         if not self.prediction and "prediction" in native:
             classes = native.get("classes", ())
-            filled = replace(
-                filled, prediction=native["prediction"], classes=classes, probability=bool(classes)
-            )
-        return filled
+            found |= {"prediction": native["prediction"], "classes": classes, "probability": bool(classes)}
+        return replace(self, **found)
 
     @property
     def taken(self) -> frozenset[str]:
         """Columns that have a role other than feature."""
-        single = (getattr(self, role) for role in _SINGLE)
+        single = (getattr(self, name) for name in SINGLE.values())
         return frozenset(name for name in (*single, *self.prediction) if name is not None)
+
+    def free(self, columns: Sequence[str]) -> list[str]:
+        """Return the columns that have no role and are not excluded."""
+        no_feature = self.taken.union(expand(self.exclude, columns))
+        return [name for name in columns if name not in no_feature]
+
+
+SPELLINGS: dict[str, Spelling] = {
+    role.name: role.metadata["spelling"] for role in fields(Roles) if role.metadata
+}
+"""Every role that users name, by the name of its field in `Roles`."""
+
+SINGLE: dict[str, str] = {
+    spelling.noun: name for name, spelling in SPELLINGS.items() if not spelling.multiple
+}
+"""Roles of one column: from what samples and messages call them to the field in `Roles`."""
 
 
 def resolve(
@@ -131,23 +218,23 @@ def resolve(
     files = (columns, *others)
     of_files: list[list[str]] = [[] for _ in files]
     problems = of_files[0]
-    for role in need:
-        expand((getattr(roles, role),), columns, problems, role.replace("_column", ""))
-    shared = [name for name in columns if all(name in other for other in map(frozenset, others))]
+    for name in need:
+        expand((getattr(roles, name),), columns, name, problems)
     kind = "probability" if roles.probability else "prediction"
-    prediction = expand(roles.prediction, columns, problems, kind) if roles.prediction else ()
+    prediction = expand(roles.prediction, columns, kind, problems)
     classes = roles.classes
     if roles.probability and not classes:
         classes = tuple(_class_name(name, roles.prediction) for name in prediction)
     taken = replace(roles, prediction=prediction).taken
-    excluded = set(expand(roles.exclude, list(dict.fromkeys(chain(*files))), problems, "excluded"))
+    excluded = set(expand(roles.exclude, list(dict.fromkeys(chain(*files))), "exclude", problems))
+    shared = [name for name in columns if all(name in other for other in map(frozenset, others))]
     if roles.features is None:
         features = tuple(name for name in shared if name not in taken and name not in excluded)
     else:
         for file, found in zip(files, of_files, strict=True):
             _check_named(roles.features, file, found)
         lost: list[str] = []
-        chosen = expand(roles.features, shared, lost, "feature")
+        chosen = expand(roles.features, shared, "features", lost)
         if lost and not any(of_files):  # a pattern that stands for other columns in each file
             problems += [f"{message} in all files" for message in lost]
         features = tuple(name for name in chosen if name not in excluded)
@@ -157,9 +244,8 @@ def resolve(
             f"{', '.join(map(repr, used_twice))} cannot be a feature: it is the outcome, score or identifier"
         )
     for file, found in zip(files, of_files, strict=True):
-        expand(roles.categorical, file, found, "categorical")
-    categorical = expand(roles.categorical, features, [], "categorical")
-    no_feature = [name for name in roles.categorical if not expand((name,), features, [], "")]
+        expand(roles.categorical, file, "categorical", found)
+    no_feature = [name for name in roles.categorical if not expand((name,), features)]
     if no_feature and not any(of_files):
         problems.append(f"categorical, but not among the features: {', '.join(map(repr, no_feature))}")
     for k, found in enumerate(of_files):
@@ -168,6 +254,7 @@ def resolve(
             listed = "; ".join(found[:_SHOWN])
             name = where[min(k, len(where) - 1)]
             raise DataError(f"{name}: {listed}{more}; the columns are: {_listing(files[k])}")
+    categorical = expand(roles.categorical, features)
     return replace(roles, prediction=prediction, features=features, categorical=categorical, classes=classes)
 
 
@@ -189,7 +276,7 @@ def refuse_disjoint(roles: Roles, columns: Sequence[str], *others: Sequence[str]
     """
     if roles.features or not others:
         return
-    shown = [_listing(_free(roles, table)) or "none" for table in (columns, *others)]
+    shown = [_listing(roles.free(table)) or "none" for table in (columns, *others)]
     names = ("source", "target", *(f"table {k}" for k in range(3, len(shown) + 1)))
     listed = ", ".join(f"{name} has {found}" for name, found in zip(names, shown, strict=True))
     raise DataError(f"source and target share no feature columns: {listed}")
@@ -197,7 +284,7 @@ def refuse_disjoint(roles: Roles, columns: Sequence[str], *others: Sequence[str]
 
 def one_sided(roles: Roles, source: Sequence[str], target: Sequence[str]) -> str:
     """Say which columns without a role only one of two tables has, and so are no features; empty if none."""
-    own, other = _free(roles, source), _free(roles, target)
+    own, other = roles.free(source), roles.free(target)
     only_source = [name for name in own if name not in set(other)]
     only_target = [name for name in other if name not in set(own)]
     sides = [
@@ -209,40 +296,37 @@ def one_sided(roles: Roles, source: Sequence[str], target: Sequence[str]) -> str
     return f"columns that only one file has are not used as features; {'; '.join(sides)}" if sides else ""
 
 
-def _free(roles: Roles, columns: Sequence[str]) -> list[str]:
-    """Return the columns that have no role and are not excluded."""
-    no_feature = roles.taken.union(expand(roles.exclude, columns, [], "excluded"))
-    return [name for name in columns if name not in no_feature]
-
-
 def expand(
-    patterns: Sequence[str], columns: Sequence[str], problems: list[str], what: str
+    patterns: Sequence[str],
+    columns: Sequence[str],
+    role: str = "features",
+    problems: list[str] | None = None,
 ) -> tuple[str, ...]:
     """Names that the patterns stand for, each once, in the order of patterns and columns.
 
-    A pattern that is itself a column stands for that column. What matches nothing is added to ``problems``.
+    A pattern that is itself a column stands for that column. What matches nothing is added to ``problems``,
+    in the words of its role.
     """
     found: dict[str, None] = {}
     known = frozenset(columns)
     for pattern in patterns:
         matches = [pattern] if pattern in known else [c for c in columns if fnmatch.fnmatchcase(c, pattern)]
-        if not matches:
-            problems.append(_unmatched(pattern, columns, what, hint=len(problems) < _SHOWN))
+        if not matches and problems is not None:
+            problems.append(_unmatched(pattern, columns, SPELLINGS[role], hint=len(problems) < _SHOWN))
         found |= dict.fromkeys(matches)
     return tuple(found)
 
 
-def _unmatched(pattern: str, columns: Sequence[str], what: str, *, hint: bool) -> str:
+def _unmatched(pattern: str, columns: Sequence[str], role: Spelling, *, hint: bool) -> str:
     if any(mark in pattern for mark in "*?["):
-        return f"no column matches {_FLAGS.get(what, what)} {pattern!r}"
-    what = "prediction" if what == "probability" else what
-    return f"{what} column {pattern!r} does not exist{suggest(pattern, columns) if hint else ''}"
+        return f"no column matches {role.flag} {pattern!r}"
+    return f"{role.noun} column {pattern!r} does not exist{suggest(pattern, columns) if hint else ''}"
 
 
 def _check_named(wanted: Sequence[str], columns: Sequence[str], problems: list[str]) -> None:
     """Add to ``problems`` which of the features that are named do not exist; where many, how many."""
     lacking: list[str] = []
-    expand(wanted, columns, lacking, "feature")
+    expand(wanted, columns, "features", lacking)
     if len(lacking) <= _SHOWN:
         problems += lacking
         return

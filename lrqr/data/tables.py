@@ -6,34 +6,36 @@ with a file is said in one message, also where the file is read in batches.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import warnings
+from collections import Counter
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 
 from lrqr.data import columns as col
 from lrqr.data import roles as parts
-from lrqr.errors import DataError, UsageError
 from lrqr.data.formats import open_table, reader
-from lrqr.data.roles import Roles
-from lrqr.data.samples import Reading, Sample, warn_absent_classes
-from lrqr.data.writing import open_writer, write
+from lrqr.data.roles import SINGLE, SPELLINGS, Roles
+from lrqr.data.writing import check_writable, write
+from lrqr.errors import DataError, LrqrWarning, UsageError
+from lrqr.plugins import ON_MISSING, suggest
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
-    Path = str | os.PathLike[str]
+    from lrqr.arrays import BoolArray, FloatArray, IntArray
+    from lrqr.data.formats import Data, Opened
 
 __all__ = [
     "Column",
     "Roles",
     "Sample",
     "batches",
-    "frame_sample",
+    "check_writable",
     "one_sided",
-    "open_writer",
     "read",
     "reader",
     "resolve",
@@ -42,66 +44,121 @@ __all__ = [
     "write",
 ]
 
-_FLAGS = {
-    "outcome": "--outcome",
-    "score": "--score-column",
-    "group": "--group",
-    "id": "--id",
-    "weight": "--weight-column",
-    "prediction": "--prediction or --probability",
-}
 _WHOLE_FILE = 1 << 20  # rows per piece where all of a file is wanted
+_SUM_TOLERANCE = 1e-3
+_ROWS_SHOWN = 5
+_MISSING, _INFINITE = "values are missing", "values are infinite"
 
 
-@dataclass(frozen=True)
-class Column:
-    """A column as it would be read: kind is numeric, categorical, or the type that cannot be used."""
+@dataclass(frozen=True, repr=False)
+class Sample:
+    """Rows of a file or frame, by role.
 
-    name: str
-    kind: str
-    rows: int
-    missing: int
-    infinite: int
-    examples: tuple[Any, ...]
+    Attributes
+    ----------
+    features : DataFrame of shape (n, d)
+        float64 columns, and object columns of labels (None where missing). With ``on_missing="impute"`` there
+        may be NaN and None, for the encoder to fill.
+    prediction : array of shape (n, k)
+        k = 0 where there is none.
+    outcome : array of shape (n,) or None
+        float64; int64 class indices if there are classes.
+    score, weight : array of shape (n,) or None
+    group : array of strings of shape (n,) or None
+        None for a row that has no group: that is no reason to leave it out.
+    id : array of shape (n,)
+        The identifier column, or the row number in the file from 0.
+    row : int array of shape (n,)
+        Row number in the file, from 0.
+    classes : tuple of str
+        Names of the classes, in the order of the columns of ``prediction``.
+    dropped : int
+        Rows left out because of missing values.
+    source : str
+        The file.
+    """
+
+    features: pd.DataFrame
+    prediction: FloatArray
+    outcome: np.ndarray[Any, Any] | None
+    score: FloatArray | None
+    group: np.ndarray[Any, Any] | None
+    id: np.ndarray[Any, Any]
+    weight: FloatArray | None
+    row: IntArray
+    classes: tuple[str, ...] = ()
+    dropped: int = 0
+    source: str = ""
+
+    def __len__(self) -> int:
+        return int(self.row.shape[0])
+
+    def __repr__(self) -> str:
+        found = [f"{len(self)} rows", f"{self.features.shape[1]} features"]
+        found += [name for name in ("outcome", "score", "group", "weight") if getattr(self, name) is not None]
+        return f"Sample({self.source!r}: {', '.join(found)})"
+
+    def take(self, rows: IntArray | BoolArray) -> Sample:
+        """Return the rows at ``rows``: positions, or a mask of shape (n,)."""
+        arrays: dict[str, Any] = {
+            name: part[rows] for name, part in vars(self).items() if isinstance(part, np.ndarray)
+        }
+        return replace(self, features=self.features.iloc[rows].reset_index(drop=True), **arrays)
 
 
-def resolve(roles: Roles, source: Path, *others: Path) -> Roles:
+def warn_absent_classes(sample: Sample) -> None:
+    """Warn of classes that no row of a labeled sample has: nothing can be learned about them."""
+    if sample.outcome is None or not sample.classes:
+        return
+    seen = np.bincount(np.asarray(sample.outcome, dtype=np.int64), minlength=len(sample.classes))
+    absent = [name for name, count in zip(sample.classes, seen, strict=True) if not count]
+    if absent:
+        shown = ", ".join(map(repr, absent[:10])) + (", ..." if len(absent) > 10 else "")
+        warnings.warn(
+            f"{sample.source}: {len(absent)} of {len(sample.classes)} classes have no labeled row: {shown}; "
+            "their sets rest on the other classes' scores",
+            LrqrWarning,
+            stacklevel=2,
+        )
+
+
+def resolve(roles: Roles, source: Data, *others: Data, where: Sequence[str] = ()) -> Roles:
     """Find the columns of all roles by the names in the files; no row is read.
 
     Parameters
     ----------
     roles : Roles
         What the user said, patterns included.
-    source : path
+    source : path or data frame
         The labeled source: roles other than features are looked up here.
-    *others : paths
+    *others : paths or data frames
         Target and other files: features that are not named are the columns that all files have.
+    where : sequence of str
+        What to call each of them in messages, instead of by its path.
 
     Returns
     -------
     Roles
         Plain names, fit to be stored and used for every further file.
     """
-    opened = [open_table(path) for path in (source, *others)]
+    opened = [open_table(data) for data in (source, *others)]
     filled = roles.with_native(opened[0].roles)
     columns = [file.columns for file in opened]
-    natural = [file.roles.get("features", file.columns) for file in opened]
+    natural = [file.natural for file in opened]
     if filled.features is None:  # an NPZ says itself which of its arrays are features
-        columns[1:] = natural[1:]
-        columns += [natural[0]] if "features" in opened[0].roles else []
-    found = parts.resolve(filled, *columns, where=[str(path) for path in (source, *others)])
+        columns = [columns[0], *natural[1:], natural[0]]
+    found = parts.resolve(filled, *columns, where=where or [file.where for file in opened])
     parts.refuse_disjoint(found, *natural)
     return found
 
 
-def one_sided(roles: Roles, source: Path, target: Path) -> str:
+def one_sided(roles: Roles, source: Data, target: Data) -> str:
     """Say which columns without a role only one of two files has; see `lrqr.data.roles.one_sided`."""
-    opened = [open_table(path) for path in (source, target)]
-    return parts.one_sided(roles, *(file.roles.get("features", file.columns) for file in opened))
+    return parts.one_sided(roles, open_table(source).natural, open_table(target).natural)
 
 
 def read(
-    path: Path,
+    data: Data,
     roles: Roles,
     *,
     need: Sequence[str] = ("features",),
@@ -109,12 +166,13 @@ def read(
     on_missing: str = "error",
     keep_rows: bool = False,
 ) -> Sample:
-    """Read a whole file.
+    """Read a whole file or frame.
 
     Parameters
     ----------
-    path : path
-        CSV (also .gz), Parquet (a file or a directory of parts) or NPZ.
+    data : path or data frame
+        CSV (also .gz), Parquet (a file or a directory of parts) or NPZ; a pandas, polars or Arrow table, or a
+        matrix with columns f0, f1, .. The index of a pandas frame plays no part: rows are counted from 0.
     roles : Roles
         Best those that `resolve` returned for source and target together.
     need : sequence of str
@@ -133,39 +191,17 @@ def read(
     DataError
         One message with everything that is wrong.
     """
-    opened = open_table(path)
-    plan, wanted = _plan(roles, opened.columns, opened.roles, (need, optional), str(path))
-    reading = Reading(str(path), plan, on_missing, keep_rows, opened.header_lines)
-    tables = list(opened.batches(wanted, _WHOLE_FILE))
-    whole = (
-        pa.concat_tables(tables)
-        if tables
-        else pa.table({name: pa.array([], pa.float64()) for name in wanted})
-    )
-    return _finished(reading, dict(col.frame_items(whole, wanted)), whole.num_rows)
-
-
-def frame_sample(
-    frame: Any,
-    roles: Roles,
-    *,
-    need: Sequence[str] = ("features",),
-    optional: Sequence[str] = ("id",),
-    on_missing: str = "error",
-    keep_rows: bool = False,
-    name: str = "data frame",
-) -> Sample:
-    """Make a sample of a pandas, polars or Arrow table, or of a matrix with columns f0, f1, ..; see `read`.
-
-    The index of a pandas frame plays no part: rows are counted from 0 in their order.
-    """
-    plan, wanted = _plan(roles, col.frame_columns(frame), {}, (need, optional), name)
-    reading = Reading(name, plan, on_missing, keep_rows)
-    return _finished(reading, dict(col.frame_items(frame, wanted)), len(frame))
+    reading = _Reading(open_table(data), roles, need, optional, on_missing, keep_rows)
+    pieces = list(reading.tables(_WHOLE_FILE))
+    if not pieces:
+        raise DataError(reading.no_row)
+    sample = reading.sample(pa.concat_tables(pieces))
+    reading.finish()
+    return sample
 
 
 def batches(
-    path: Path,
+    data: Data,
     roles: Roles,
     *,
     size: int = 65536,
@@ -180,28 +216,30 @@ def batches(
     the end lists all faults, but no further sample is given. Name the categorical features in ``roles``
     (those of a fitted encoder): what a column is must not depend on a batch.
     """
-    opened = open_table(path)
-    plan, wanted = _plan(roles, opened.columns, opened.roles, (need, optional), str(path))
-    reading = Reading(str(path), plan, on_missing, keep_rows, opened.header_lines)
-    for table in opened.batches(wanted, size):
-        sample = reading.sample(dict(col.frame_items(table, wanted)), table.num_rows)
+    reading = _Reading(open_table(data), roles, need, optional, on_missing, keep_rows)
+    for table in reading.tables(size):
+        sample = reading.sample(table)
         if len(sample) and not reading.faults:
             yield sample
     reading.finish()
 
 
-def schema(path: Path) -> list[Column]:
-    """Describe the columns of a file as they would be read, in one pass in O(batch) memory."""
-    opened = open_table(path)
-    found = {name: _Seen() for name in opened.columns}
-    for table in opened.batches(opened.columns, _WHOLE_FILE // 16):
-        for name, column in col.frame_items(table, opened.columns):
-            found[name].look(column, name)
-    return [seen.described(name) for name, seen in found.items()]
-
-
 @dataclass
-class _Seen:
+class Column:
+    """A column as it would be read.
+
+    Attributes
+    ----------
+    name : str
+    rows, present, texts, infinite : int
+        Numbers of rows, of values that are not missing, of texts that are no numbers, of infinite values.
+    unusable : str
+        The type of a column that can be no feature, such as a date.
+    examples : tuple
+        Up to three different values.
+    """
+
+    name: str
     rows: int = 0
     present: int = 0
     texts: int = 0
@@ -209,74 +247,299 @@ class _Seen:
     unusable: str = ""
     examples: tuple[Any, ...] = ()
 
-    def look(self, column: pa.ChunkedArray, name: str) -> None:
+    @property
+    def missing(self) -> int:
+        """The number of missing values."""
+        return self.rows - self.present
+
+    @property
+    def kind(self) -> str:
+        """``numeric``, ``categorical``, ``numeric with texts``, or the type that cannot be used."""
+        mistakes = 0 < 2 * self.texts < self.present
+        return self.unusable or (
+            "numeric with texts" if mistakes else "categorical" if self.texts else "numeric"
+        )
+
+    def look(self, column: pa.ChunkedArray) -> None:
+        """Count in what further rows hold."""
         self.rows += len(column)
         try:
-            numbers = col.numbers(column, name)
+            numbers = col.numbers(column, self.name)
         except DataError:
             self.unusable = str(column.type)
             self.present += len(column) - column.null_count
             return
-        self.texts += int(numbers.text.size)
-        missing = np.isnan(numbers.values)
+        there = ~np.isnan(numbers.values) | numbers.text
+        self.texts += numbers.texts
         self.infinite += int(np.isinf(numbers.values).sum())
-        missing[numbers.text] = False
-        self.present += int(np.sum(~missing))
+        self.present += int(there.sum())
         if len(self.examples) < 3:
-            fresh = (column[int(k)].as_py() for k in np.flatnonzero(~missing)[:100])
+            fresh = (column[int(k)].as_py() for k in np.flatnonzero(there)[:100])
             self.examples = tuple(dict.fromkeys((*self.examples, *fresh)))[:3]
 
-    def described(self, name: str) -> Column:
-        mistakes = 0 < 2 * self.texts < self.present
-        kind = "numeric with texts" if mistakes else "categorical" if self.texts else "numeric"
-        return Column(
-            name, self.unusable or kind, self.rows, self.rows - self.present, self.infinite, self.examples
-        )
+
+def schema(data: Data, wanted: Sequence[str] = ()) -> list[Column]:
+    """Describe columns (all, if none are named) as they would be read, in one pass in O(batch) memory."""
+    opened = open_table(data)
+    found = [Column(name) for name in wanted or opened.columns]
+    for table in opened.batches([column.name for column in found], _WHOLE_FILE // 16):
+        for column in found:
+            column.look(table[column.name])
+    return found
 
 
 def _plan(
-    roles: Roles,
-    columns: Sequence[str],
-    native: Mapping[str, tuple[str, ...]],
-    asked: tuple[Sequence[str], Sequence[str]],
-    where: str,
+    opened: Opened, roles: Roles, need: Sequence[str], optional: Sequence[str]
 ) -> tuple[Roles, list[str]]:
-    """Roles as far as this file has them, and the columns to read."""
-    need, optional = asked
-    filled = roles.with_native(native)
-    usable = frozenset(columns)
-    required = []
-    for role in ("outcome", "score", "group", "id", "weight"):
-        field = "score_column" if role == "score" else role
-        name = getattr(filled, field)
-        if role in need and name is None:
-            raise UsageError(f"{where}: which column is the {role}? Pass {_FLAGS[role]} NAME")
-        if role in need:
-            required.append(field)
-        elif role not in optional or name not in usable:
-            filled = replace(filled, **{field: None})  # type: ignore[arg-type]
+    """Roles as far as this file has them and they are asked for, and the columns to read."""
+    filled = roles.with_native(opened.roles)
+    for noun, name in SINGLE.items():
+        if noun in need and getattr(filled, name) is None:
+            flag = SPELLINGS[name].flag
+            raise UsageError(f"{opened.where}: which column is the {noun}? Pass {flag} NAME")
     if "prediction" in need and not filled.prediction:
-        raise UsageError(f"{where}: which columns are predictions? Pass {_FLAGS['prediction']} NAME")
+        raise UsageError(
+            f"{opened.where}: which columns are predictions? Pass --prediction or --probability NAME"
+        )
+    usable = frozenset(opened.columns)
+    unread: dict[str, Any] = {
+        name: None
+        for noun, name in SINGLE.items()
+        if noun not in need and (noun not in optional or getattr(filled, name) not in usable)
+    }
     lacking: list[str] = []
-    prediction = parts.expand(filled.prediction, columns, lacking, "prediction")
-    if filled.features is None:  # a column whose role is of no interest now is still no feature
-        taken = sorted(usable & {*roles.with_native(native).taken, *prediction})
-        filled = replace(filled, exclude=(*filled.exclude, *taken))
+    prediction = parts.expand(filled.prediction, opened.columns, "prediction", lacking)
     if "prediction" not in need and (lacking or "prediction" not in optional):
-        filled = replace(filled, prediction=(), probability=False)
+        unread |= {"prediction": (), "probability": False}
+    natural = []
     if "features" not in need:
-        filled = replace(filled, features=(), exclude=(), categorical=())
-    elif filled.features is not None:  # chosen already: a column left out then may not exist here
-        left_out = parts.expand(filled.exclude, filled.features, [], "")
-        filled = replace(filled, features=tuple(n for n in filled.features if n not in left_out), exclude=())
-    natural = [native["features"]] if "features" in native and filled.features is None else []
-    filled = parts.resolve(filled, columns, *natural, need=required, where=(where,))
-    single = (filled.outcome, filled.score_column, filled.group, filled.id, filled.weight)
+        unread |= {"features": (), "exclude": (), "categorical": ()}
+    elif filled.features is None:  # a column whose role is of no interest now is still no feature
+        unread["exclude"] = (*filled.exclude, *sorted(usable & {*filled.taken, *prediction}))
+        natural = [opened.natural]
+    else:  # chosen already: a column left out then may not exist here
+        left_out = parts.expand(filled.exclude, filled.features)
+        unread |= {"features": [name for name in filled.features if name not in left_out], "exclude": ()}
+    required = [name for noun, name in SINGLE.items() if noun in need]
+    filled = parts.resolve(
+        replace(filled, **unread), opened.columns, *natural, need=required, where=(opened.where,)
+    )
+    single = [getattr(filled, name) for name in SINGLE.values()]
     every = (*(filled.features or ()), *filled.prediction, *(name for name in single if name is not None))
     return filled, list(dict.fromkeys(every))
 
 
-def _finished(reading: Reading, items: Mapping[str, pa.ChunkedArray], n: int) -> Sample:
-    sample = reading.sample(items, n)
-    reading.finish()
-    return sample
+@dataclass
+class _Fault:
+    """What is wrong in one way with a column: in how many rows, the first of them (from 1), an example."""
+
+    example: str
+    count: int = 0
+    rows: list[int] = field(default_factory=list)
+
+
+_Faults = dict[tuple[str, str], _Fault]
+
+
+def _told(faults: _Faults, total: int) -> list[str]:
+    """Return one line for each column and kind of fault."""
+    lines = []
+    for (column, kind), fault in faults.items():
+        shown = ", ".join(map(str, fault.rows)) + (", ..." if fault.count > len(fault.rows) else "")
+        rows = "rows" if fault.count > 1 else "row"
+        lines.append(f"column {column!r}: {fault.count} of {total} {kind}{fault.example} ({rows} {shown})")
+    return lines
+
+
+class _Reading:
+    """Turns the tables of one file into samples, and gathers what is wrong with them until the end.
+
+    Parameters are those of `read`.
+    """
+
+    def __init__(
+        self,
+        opened: Opened,
+        roles: Roles,
+        need: Sequence[str],
+        optional: Sequence[str],
+        on_missing: str,
+        keep_rows: bool,
+    ) -> None:
+        if on_missing not in ON_MISSING:
+            near = suggest(on_missing, ON_MISSING)
+            raise UsageError(f"on_missing must be one of {', '.join(ON_MISSING)}; got {on_missing!r}{near}")
+        self.opened, self.on_missing, self.keep_rows = opened, on_missing, keep_rows
+        self.roles, self.wanted = _plan(opened, roles, need, optional)
+        self.no_row = f"{opened.where}: there is a header but no row of data"
+        self.faults: _Faults = {}
+        self.left_out: _Faults = {}
+        self.filled: Counter[str] = Counter()
+        self.total = self.dropped = 0
+        self.table = pa.table({})
+        self.drop: BoolArray = np.zeros(0, dtype=np.bool_)
+
+    def tables(self, size: int) -> Iterator[pa.Table]:
+        """Yield what the file holds, at most ``size`` rows at a time."""
+        return self.opened.batches(self.wanted, size)
+
+    def sample(self, table: pa.Table) -> Sample:
+        """Make a sample of the next rows; read on after faults, `finish` will raise them."""
+        n, roles = table.num_rows, self.roles
+        self.table, self.drop = table, np.zeros(n, dtype=np.bool_)
+        features = {name: self._feature(name) for name in roles.features or ()}
+        prediction = [self._number(name, "prediction") for name in roles.prediction]
+        row = np.arange(self.total, self.total + n)
+        found = Sample(
+            features=_frame(features, n),
+            prediction=np.column_stack(prediction) if prediction else np.empty((n, 0)),
+            outcome=self._outcome(roles.outcome) if roles.outcome else None,
+            score=self._number(roles.score_column, "score") if roles.score_column else None,
+            weight=self._weight(roles.weight) if roles.weight else None,
+            group=col.labels(table[roles.group]) if roles.group else None,
+            id=self._present(roles.id, col.identifiers(table[roles.id])) if roles.id else row,
+            row=row,
+            classes=roles.classes,
+            dropped=int(self.drop.sum()),
+            source=self.opened.where,
+        )
+        if roles.probability:
+            self._check_probability(found.prediction)
+        self.total += n
+        self.dropped += found.dropped
+        return found.take(~self.drop) if found.dropped else found
+
+    def finish(self) -> None:
+        """Raise all faults of all batches in one error; warn of rows that were left out.
+
+        Raises
+        ------
+        DataError
+            Also if there was no row at all.
+        """
+        where = self.opened.where
+        if not self.total:
+            raise DataError(self.no_row)
+        if self.faults:
+            raise DataError(self._everything())
+        left_out = "; ".join(_told(self.left_out, self.total))
+        if self.dropped == self.total:
+            raise DataError(f"{where}: every row lacks a value: {left_out}")
+        told = []
+        if self.dropped:
+            told.append(f"left out {self.dropped} of {self.total} rows with missing values: {left_out}")
+        if self.filled:
+            most = ", ".join(f"{name!r} {count}" for name, count in self.filled.most_common(5))
+            more = ", ..." if len(self.filled) > 5 else ""
+            told.append(f"filled in {self.filled.total()} missing feature values: {most}{more}")
+        for message in told:
+            warnings.warn(f"{where}: {message}", LrqrWarning, stacklevel=3)
+
+    def _everything(self) -> str:
+        """Return the message of all faults, and what can be done about missing values."""
+        lines = _told(self.faults, self.total)
+        counted = "rows are data rows counted from 1"
+        if self.opened.header_lines:
+            counted += f"; row 1 is line {self.opened.header_lines + 1} of the file"
+        advice = ""
+        missing = any(kind in {_MISSING, _INFINITE} for _, kind in self.faults)
+        if missing and self.keep_rows:
+            other = "" if self.on_missing == "impute" else " (fit with --on-missing impute fills features)"
+            advice = f"\nevery row must get an answer, so fill these values in first{other}"
+        elif missing:
+            advice = "\n--on-missing drop leaves these rows out; --on-missing impute fills features in"
+        if len(lines) == 1:
+            return f"{self.opened.where}: {lines[0]}; {counted}{advice}"
+        listed = "\n".join(f"  {line}" for line in lines)
+        return f"{self.opened.where}: {len(lines)} problems ({counted}):\n{listed}{advice}"
+
+    def _note(self, faults: _Faults, column: str, kind: str, rows: BoolArray, example: str = "") -> None:
+        """Count in the rows (a mask) that have a fault."""
+        if not rows.any():
+            return
+        fault = faults.setdefault((column, kind), _Fault(example))
+        fault.count += int(rows.sum())
+        first = np.flatnonzero(rows)[: _ROWS_SHOWN - len(fault.rows)] + self.total + 1
+        fault.rows += first.tolist()
+
+    def _missing(self, column: str, kind: str, rows: BoolArray, *, feature: bool = False) -> None:
+        """Treat missing values by the policy."""
+        if feature and self.on_missing == "impute":
+            self.filled.update({column: int(rows.sum())} if rows.any() else {})
+        elif self.on_missing == "error" or self.keep_rows:
+            self._note(self.faults, column, kind, rows)
+        else:
+            self._note(self.left_out, column, kind, rows)
+            self.drop |= rows
+
+    def _number(self, name: str, what: str, found: col.Numbers | None = None) -> FloatArray:
+        found = col.numbers(self.table[name], name) if found is None else found
+        feature = what == "feature"
+        remedy = f"pass --categorical {name} if they are labels" if feature else f"the {what} must be numeric"
+        example = f": {found.example!r}; {remedy}"
+        self._note(self.faults, name, "values are texts, not numbers", found.text, example)
+        values, infinite = found.values, np.isinf(found.values)  # noqa: PD011 - a field, not pandas
+        self._missing(name, _MISSING, np.isnan(values) & ~found.text, feature=feature)
+        self._missing(name, _INFINITE, infinite, feature=feature)
+        if feature and self.on_missing == "impute":
+            values[infinite] = np.nan
+        return values
+
+    def _feature(self, name: str) -> np.ndarray[Any, Any]:
+        """Numbers, or labels where the column is declared categorical or holds mostly texts."""
+        if name not in self.roles.categorical:
+            found = col.numbers(self.table[name], name)
+            if found.numeric:
+                return self._number(name, "feature", found)
+        return self._present(name, col.labels(self.table[name]), feature=True)
+
+    def _present(
+        self, name: str, values: np.ndarray[Any, Any], *, feature: bool = False
+    ) -> np.ndarray[Any, Any]:
+        """Return labels or identifiers, after missing ones were noted."""
+        self._missing(name, _MISSING, _absent(values), feature=feature)
+        return values
+
+    def _weight(self, name: str) -> FloatArray:
+        values = self._number(name, "weight")
+        negative = values < 0
+        example = f": {values[negative][0]:g}; a ratio of densities is not" if negative.any() else ""
+        self._note(self.faults, name, "values are negative", negative, example)
+        return values
+
+    def _outcome(self, name: str) -> np.ndarray[Any, Any]:
+        classes = self.roles.classes
+        if not classes:
+            return self._number(name, "outcome")
+        values = self._present(name, col.labels(self.table[name]))
+        index_of = {label: k for k, label in enumerate(classes)}
+        index = np.array([index_of.get(value, -1) for value in values], dtype=np.int64)
+        unknown = (index < 0) & ~_absent(values)
+        if unknown.any():
+            first = str(values[unknown][0])
+            listed = ", ".join(classes[:20]) + (", ..." if len(classes) > 20 else "")
+            example = f": {first!r}{suggest(first, classes)}; classes: {listed}"
+            self._note(self.faults, name, "labels are not among the classes", unknown, example)
+        return index
+
+    def _check_probability(self, probability: FloatArray) -> None:
+        columns = ", ".join(self.roles.prediction[:3]) + (", .." if probability.shape[1] > 3 else "")
+        whole: BoolArray = np.asarray(np.isfinite(probability).all(axis=1))
+        negative: BoolArray = np.asarray(whole & (probability < 0).any(axis=1))
+        total = np.where(whole[:, None], probability, 0.0).sum(axis=1)
+        off: BoolArray = np.asarray(whole & ~negative & (np.abs(total - 1) > _SUM_TOLERANCE))
+        advice = "; these are no probabilities (logits can be given in an NPZ)"
+        self._note(self.faults, columns, "rows have negative probabilities", negative, advice)
+        example = f": {total[off][0]:g}" if off.any() else ""
+        self._note(self.faults, columns, "rows do not sum to 1", off, example)
+
+
+def _absent(values: np.ndarray[Any, Any]) -> BoolArray:
+    return np.asarray(pd.isna(values), dtype=np.bool_)
+
+
+def _frame(columns: dict[str, np.ndarray[Any, Any]], n: int) -> pd.DataFrame:
+    if columns and all(values.dtype == np.float64 for values in columns.values()):
+        return pd.DataFrame(np.column_stack(list(columns.values())), columns=list(columns))
+    series = {name: pd.Series(values, dtype=values.dtype) for name, values in columns.items()}
+    return pd.DataFrame(series, index=pd.RangeIndex(n))

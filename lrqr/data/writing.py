@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import gzip
-import io
+import itertools
 import os
-import tempfile
-from contextlib import contextmanager
+import uuid
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -18,67 +18,62 @@ import pyarrow.parquet as pq
 from lrqr.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterable
 
 
-class Writer(Protocol):
-    """Takes frames one after the other; all have the same columns."""
+Writer = Callable[[Path, "Iterable[pd.DataFrame]"], None]
+"""Writes frames one after the other into a new file; all have the same columns."""
 
-    def append(self, frame: pd.DataFrame) -> None:
-        """Write the rows of ``frame``."""
-
-    def close(self) -> None:
-        """Finish the file."""
+WRITERS: dict[str, Writer] = {}
 
 
-WRITERS: dict[str, Callable[[Path], Writer]] = {}
+def writer(suffix: str) -> Callable[[Writer], Writer]:
+    """Register the `Writer` of files whose names end in ``suffix``."""
 
-
-def writer(*suffixes: str) -> Callable[[Callable[[Path], Writer]], Callable[[Path], Writer]]:
-    """Register what makes a `Writer` for files whose names end in one of ``suffixes``."""
-
-    def register(make: Callable[[Path], Writer]) -> Callable[[Path], Writer]:
-        WRITERS.update(dict.fromkeys(suffixes, make))
-        return make
+    def register(write: Writer) -> Writer:
+        WRITERS[suffix] = write
+        return write
 
     return register
 
 
-@contextmanager
-def open_writer(path: str | os.PathLike[str], *, force: bool = False) -> Iterator[Writer]:
-    """Write a file batch by batch; it appears under its name only when all went well.
+def write(
+    path: str | os.PathLike[str], frames: pd.DataFrame | Iterable[pd.DataFrame], *, force: bool = False
+) -> None:
+    """Write a frame, or frames one below the other, without their index; the file appears when all went well.
 
     A symbolic link is followed: what it points at is written, and the link stays.
+
+    Parameters
+    ----------
+    path : path
+    frames : data frame, or iterable of data frames
+        An iterable is taken piece by piece, so that no more than a piece need be in memory (NPZ: the whole).
+    force : bool
+        Replace an existing file.
 
     Raises
     ------
     UsageError
         If nobody writes its suffix, its directory does not exist, or it exists and ``force`` is not given.
     """
-    make = check_writable(Path(path), force=force)
+    write_to = check_writable(Path(path), force=force)
     place = _real(Path(path))
-    handle, name = tempfile.mkstemp(dir=place.parent, prefix=f".{place.name}.", suffix=".part")
-    os.close(handle)
-    temporary = Path(name)
+    temporary = place.with_name(f".{place.name}.{uuid.uuid4().hex}.part")
     try:
-        sink = make(temporary)
-        try:
-            yield sink
-        finally:
-            sink.close()
-        temporary.chmod(0o666 & ~_umask())
+        write_to(temporary, [frames] if isinstance(frames, pd.DataFrame) else frames)
         temporary.replace(place)
     finally:
         temporary.unlink(missing_ok=True)
 
 
-def check_writable(path: Path, *, force: bool) -> Callable[[Path], Writer]:
+def check_writable(path: Path, *, force: bool) -> Writer:
     """Return the maker of the writer for ``path``, before any work is done for it.
 
     Raises
     ------
     UsageError
-        As `open_writer`.
+        As `write`.
     """
     matches = [suffix for suffix in WRITERS if path.name.lower().endswith(suffix)]
     if not matches:
@@ -94,77 +89,42 @@ def check_writable(path: Path, *, force: bool) -> Callable[[Path], Writer]:
     return WRITERS[max(matches, key=len)]
 
 
-def write(path: str | os.PathLike[str], frame: pd.DataFrame, *, force: bool = False) -> None:
-    """Write a whole frame, without its index; see `open_writer`."""
-    with open_writer(path, force=force) as sink:
-        sink.append(frame)
-
-
 @writer(".csv")
-class _Csv:
-    def __init__(self, path: Path) -> None:
-        self._stream: Any = path.open("wb")
-        self._header = True
-
-    def append(self, frame: pd.DataFrame) -> None:
-        text = frame.to_csv(None, index=False, header=self._header, lineterminator="\n")
-        self._stream.write(text.encode())
-        self._header = False
-
-    def close(self) -> None:
-        self._stream.close()
+def _write_csv(path: Path, frames: Iterable[pd.DataFrame]) -> None:
+    with path.open("wb") as file:
+        _write_rows(file, frames)
 
 
 @writer(".csv.gz")
-class _CsvGz(_Csv):
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
-        self._raw = self._stream
-        # Neither name nor time go into the file: same rows, same bytes.
-        self._stream = gzip.GzipFile(filename="", mode="wb", fileobj=self._raw, mtime=0)
+def _write_csv_gz(path: Path, frames: Iterable[pd.DataFrame]) -> None:
+    # Neither name nor time go into the file: same rows, same bytes.
+    with path.open("wb") as raw, gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as file:
+        _write_rows(file, frames)
 
-    def close(self) -> None:
-        super().close()
-        self._raw.close()
+
+def _write_rows(file: Any, frames: Iterable[pd.DataFrame]) -> None:
+    for number, frame in enumerate(frames):
+        file.write(frame.to_csv(None, index=False, header=number == 0, lineterminator="\n").encode())
 
 
 @writer(".parquet")
-class _Parquet:
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._sink: Any = None
-
-    def append(self, frame: pd.DataFrame) -> None:
-        table = pa.Table.from_pandas(frame, preserve_index=False)
-        if self._sink is None:
-            self._sink = pq.ParquetWriter(self._path, table.schema)
-        self._sink.write_table(table.cast(self._sink.schema))
-
-    def close(self) -> None:
-        if self._sink is not None:
-            self._sink.close()
+def _write_parquet(path: Path, frames: Iterable[pd.DataFrame]) -> None:
+    tables = (pa.Table.from_pandas(frame, preserve_index=False) for frame in frames)
+    first = next(tables)
+    with pq.ParquetWriter(path, first.schema) as sink:
+        for table in itertools.chain([first], tables):
+            sink.write_table(table.cast(first.schema))
 
 
 @writer(".npz")
-class _Npz:
-    """One array per column. Gathers the rows, for the archive is written array by array."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._frames: list[pd.DataFrame] = []
-
-    def append(self, frame: pd.DataFrame) -> None:
-        self._frames.append(frame)
-
-    def close(self) -> None:
-        whole = pd.concat(self._frames, ignore_index=True) if self._frames else pd.DataFrame()
-        arrays = {str(name): _array(whole[name]) for name in whole}
-        buffer = io.BytesIO()
-        np.savez(buffer, **arrays)  # type: ignore[arg-type]
-        self._path.write_bytes(buffer.getvalue())
+def _write_npz(path: Path, frames: Iterable[pd.DataFrame]) -> None:
+    """Write one array per column, for which all rows are gathered first."""
+    whole = pd.concat(frames, ignore_index=True)
+    with path.open("wb") as file:
+        np.savez(file, **{str(name): _values(whole[name]) for name in whole})  # type: ignore[arg-type]
 
 
-def _array(column: pd.Series[Any]) -> np.ndarray[Any, Any]:
+def _values(column: pd.Series[Any]) -> np.ndarray[Any, Any]:
     values = column.to_numpy()
     return values.astype(str) if values.dtype == object else values
 
@@ -172,9 +132,3 @@ def _array(column: pd.Series[Any]) -> np.ndarray[Any, Any]:
 def _real(path: Path) -> Path:
     """Return what a symbolic link points at in the end, or the path itself."""
     return Path(os.path.realpath(path)) if path.is_symlink() else path
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

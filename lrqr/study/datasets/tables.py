@@ -101,7 +101,7 @@ def _path(path: str) -> str:
 def _read_all(table: Any, name: str) -> tuple[tuple[str, ...], list[tables.Sample]]:
     """Read the files of a table; return the names of the features, and samples with what the shift needs."""
     paths = [_path(path) for path in files([table])]
-    resolved = tables.resolve(_roles(table), *paths)
+    resolved = tables.resolve(tables.Roles.of_options(vars(table)), *paths)
     chosen = resolved.features or ()
     shift = [] if table.shift is None else [table.shift.column, *table.shift.tilt, *table.shift.soft]
     extra = [column for column in shift if column is not None and column not in chosen]
@@ -134,19 +134,6 @@ def _labels(path: str, table: Any) -> tuple[str, ...]:
     as_group = tables.Roles(group=table.outcome, features=())
     group = tables.read(path, as_group, need=("group",), on_missing=table.on_missing).group
     return tuple(sorted(set(group.tolist()) - {None})) if group is not None else ()
-
-
-def _roles(table: Any) -> tables.Roles:
-    probability = () if table.probability is None else (table.probability,)
-    return tables.Roles(
-        outcome=table.outcome,
-        prediction=(*table.prediction, *probability),
-        score_column=table.score_column,
-        probability=bool(probability),
-        features=tuple(table.features) or None,
-        exclude=tuple(table.exclude),
-        categorical=tuple(table.categorical),
-    )
 
 
 @cache
