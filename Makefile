@@ -13,7 +13,7 @@ EXPERIMENTS := communities lambda-ablation mmlu rxrx1 corrupted-cifar real-shift
 SPLITS ?=
 JOBS ?= 2
 
-.PHONY: help setup demo test test-slow test-oldest test-browser test-documents coverage-check lint types bench docs
+.PHONY: help setup demo test test-slow test-oldest test-browser test-documents coverage-check lint types bench docs dist
 .PHONY: reproduce $(EXPERIMENTS) check clean
 
 help: ## list the targets
@@ -79,6 +79,11 @@ test-documents: $(STAMP) ## the code in the documents, and the experiments on fe
 
 docs: $(STAMP) ## write docs/cli.md from the program
 	$(BIN)/python scripts/make_cli_docs.py
+
+dist: $(STAMP) ## build sdist and wheel, and try the wheel in a new environment
+	rm -rf dist
+	$(BIN)/python -m build --quiet
+	$(BIN)/python scripts/try_wheel.py dist
 
 reproduce: ## all experiments but rxrx1, whose data are not shipped; SPLITS=20 for a short version
 	$(MAKE) $(filter-out rxrx1,$(EXPERIMENTS))

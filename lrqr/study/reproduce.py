@@ -47,12 +47,13 @@ class Outcome:
 
 
 def configs_folder() -> Path:
-    """Return the folder of the repository that holds one TOML file per experiment."""
-    return Path(__file__).parents[2] / "configs"
+    """Return the folder of one TOML file per experiment: inside an installed wheel, or the repository's."""
+    installed = Path(__file__).parent / "experiments"
+    return installed if installed.is_dir() else Path(__file__).parents[2] / "configs"
 
 
 def names() -> tuple[str, ...]:
-    """Return the names of the experiments in the repository; empty where only the package is installed."""
+    """Return the names of the experiments that come with lrqr."""
     return tuple(sorted(path.stem for path in configs_folder().glob("*.toml")))
 
 
@@ -61,7 +62,7 @@ def find(name: str) -> Path:
     if name.endswith(".toml"):
         return Path(name)
     if name not in names():
-        known = ", ".join(names()) or "none here: they come with the repository; give the path of a TOML file"
+        known = ", ".join(names())
         raise UsageError(
             f"unknown experiment {name!r}{plugins.suggest(name, names())}; choose one of: {known}"
         )
