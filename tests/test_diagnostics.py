@@ -17,7 +17,6 @@ from scipy.stats import ks_2samp, mannwhitneyu, norm
 
 from lrqr.data.columns import schema_differences
 from lrqr.errors import DataError, UsageError
-from lrqr.stats.area import area_interval
 from lrqr.stats.diagnosis import (
     _BLIND,
     NO_SHIFT,
@@ -25,8 +24,9 @@ from lrqr.stats.diagnosis import (
     _chance,
     _least_chance,
     _negative_mass,
+    area_interval,
     diagnose,
-    rows_needed,
+    effective_rows_needed,
     weight_warning,
 )
 from lrqr.stats.ratio import LikelihoodRatio
@@ -96,7 +96,7 @@ def test_one_heavy_weight_is_told() -> None:
 
 def test_rows_needed_keep_the_coverage_within_half_of_alpha() -> None:
     for alpha in (0.01, 0.1, 0.2):
-        assert math.sqrt(alpha * (1 - alpha) / rows_needed(1 - alpha)) == pytest.approx(alpha / 2)
+        assert math.sqrt(alpha * (1 - alpha) / effective_rows_needed(1 - alpha)) == pytest.approx(alpha / 2)
 
 
 # ---- the verdict
@@ -133,7 +133,7 @@ def test_coverage_decides_what_is_little() -> None:
     found = {level: diagnose(source, target, coverage=level) for level in (0.8, 0.99)}
     assert found[0.8].verdict == "shift within reach"
     assert found[0.99].verdict == "little overlap"  # needs 396 effective rows
-    assert found[0.99].effective_size < rows_needed(0.99)
+    assert found[0.99].effective_size < effective_rows_needed(0.99)
 
 
 @pytest.mark.coverage

@@ -394,9 +394,10 @@ def test_21_columns_are_matched_by_name(tmp_path: Path) -> None:
 
 def test_22_metrics_take_no_swapped_arguments() -> None:
     y, lower, upper = np.array([1.0]), np.array([2.0]), np.array([3.0])
-    assert not metrics.covered(y=y, lower=lower, upper=upper).any()
+    score = metrics.winkler_score(y=y, lower=lower, upper=upper, nominal=0.9)
+    assert score["mean"] == pytest.approx(21.0)  # the length 1, and 2 / 0.1 times the distance 1
     with pytest.raises(TypeError):
-        metrics.covered(y, lower, upper)  # type: ignore[misc]
+        metrics.winkler_score(y, lower, upper, 0.9)  # type: ignore[misc]
 
 
 # ------------------------------------------------------------------------------------ scale, solver, files

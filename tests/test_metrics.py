@@ -44,24 +44,11 @@ def test_verdict() -> None:
     assert metrics.verdict(0.91, 0.95, 0.9) == "above"
 
 
-def test_covered_has_no_order_to_confuse() -> None:
-    """Fault 22."""
+def test_outcomes_and_bounds_have_no_order_to_confuse() -> None:
     y, lower, upper = np.array([1.0]), np.array([2.0]), np.array([3.0])
-    assert not metrics.covered(y=y, lower=lower, upper=upper).any()
+    assert metrics.winkler_score(y=y, lower=lower, upper=upper, nominal=0.9)["mean"] == pytest.approx(21.0)
     with pytest.raises(TypeError):
-        metrics.covered(y, lower, upper)
-    bounds = np.array([[1.0, 1.0], [-np.inf, np.inf], [np.inf, -np.inf]])
-    hits = metrics.covered(y=np.ones(3), lower=bounds[:, 0], upper=bounds[:, 1])
-    assert hits.tolist() == [True, True, False]
-
-
-def test_covered_sets() -> None:
-    sets = np.array([[True, False], [True, False], [False, False]])
-    assert metrics.covered_sets(y=np.array([0, 1, 1]), sets=sets).tolist() == [True, False, False]
-    with pytest.raises(DataError, match="outside"):
-        metrics.covered_sets(y=np.array([0, 1, 2]), sets=sets)
-    with pytest.raises(DataError, match="shape"):
-        metrics.covered_sets(y=np.array([0, 1]), sets=sets)
+        metrics.winkler_score(y, lower, upper, 0.9)
 
 
 def test_coverage_summary() -> None:

@@ -1,28 +1,130 @@
 """Conformal prediction with conditional guarantees over a linear class of features."""
 
-from __future__ import annotations
-
 import hashlib
 import math
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from scipy.linalg import qr
 from scipy.optimize import linprog
 
-from lrqr.arrays import row_dot
+from lrqr.arrays import FloatArray, IntArray, row_dot
 from lrqr.errors import NotConverged, UsageError
 from lrqr.methods.estimator import ThresholdEstimator, refuse_known, warn_few
 from lrqr.stats.ratio import canonical_order
-
-if TYPE_CHECKING:
-    from lrqr.arrays import FloatArray, IntArray
 
 MODES = ("imputed", "randomized", "naive")
 
 _REASON = "the conditional method uses no likelihood ratio"
 _SHIFT = 1e-8  # how far below 1-α the mass of the imputed row is taken: the sup of an open set
 _TOLERANCE = 1e-10
+
+
+def _uniform(row: FloatArray, seed: int) -> float:
+    """Return a uniform number in (0, 1) that depends on the seed and the row alone, not on the batch."""
+    digest = hashlib.blake2b((row + 0.0).tobytes(), digest_size=8, key=str(seed).encode()).digest()
+    return (int.from_bytes(digest, "little") + 0.5) / 2.0**64
+
+
+class _Vertex:
+    """A vertex of F(β) = Σ ρ(S_i - Φ_i'β) - c'β, ρ(u) = max(τu, (τ-1)u), and descent along edges.
+
+    The simplex method of Koenker and d'Orey (1987): a vertex interpolates as many rows as there are
+    coefficients; each step leaves one of them along an edge and walks past all kinks while F falls. A
+    vertex for one c is a warm start for another, since only the slopes change.
+    """
+
+    def __init__(
+        self, design: FloatArray, scores: FloatArray, level: float, basis: IntArray | None = None
+    ) -> None:
+        self.design, self.scores, self.level = design, scores, level
+        # Scores are parted by less than anyone can see, so that no two kinks coincide and no step is idle.
+        size = float(np.abs(scores - np.median(scores)).max()) or 1.0
+        self._parted = scores + 1e-10 * size * np.random.default_rng(0).uniform(-1.0, 1.0, len(scores))
+        self.basis = self._first_basis() if basis is None else basis.copy()
+        self._refresh()
+
+    def copy(self) -> Self:
+        """Return a vertex that can move without moving this one."""
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other.basis, other._inverse = self.basis.copy(), self._inverse.copy()
+        other._residual = self._residual.copy()
+        return other
+
+    def coefficients(self) -> FloatArray:
+        """Return β (d,) from the true scores of the interpolated rows."""
+        return np.asarray(np.linalg.solve(self.design[self.basis], self.scores[self.basis]), dtype=np.float64)
+
+    def descend(self, tilt: FloatArray) -> bool:
+        """Go down to the minimum for c = ``tilt`` (d,); return False if there is none."""
+        rows, dimension = self.design.shape
+        for step in range(50 * (rows + dimension)):
+            if step % 50 == 49:
+                self._refresh()
+            mass = np.where(self._residual > 0.0, self.level, self.level - 1.0)
+            mass[self.basis] = 0.0
+            inner = -(tilt + mass @ self.design) @ self._inverse
+            above, below = inner - self.level, self.level - 1.0 - inner
+            slopes = -np.maximum(above, below)
+            leaving = int(np.argmin(slopes))
+            if slopes[leaving] >= -_TOLERANCE:
+                return True
+            sign = 1.0 if above[leaving] > below[leaving] else -1.0
+            if not self._walk(leaving, sign, float(slopes[leaving])):
+                return False
+        return self._rescue(tilt)
+
+    def _walk(self, leaving: int, sign: float, slope: float) -> bool:
+        """Leave one interpolated row along its edge and stop at the kink where F stops falling."""
+        edge = self._inverse[:, leaving].copy()
+        rate = sign * (self.design @ edge)
+        rate[self.basis] = 0.0
+        meets = np.flatnonzero((np.abs(rate) > 1e-11) & (self._residual * rate < 0.0))
+        lengths = -self._residual[meets] / rate[meets]
+        order = np.argsort(lengths)
+        slopes = slope + np.cumsum(np.abs(rate[meets[order]]))
+        if slopes.size == 0 or slopes[-1] < -1e-12:
+            return False
+        stop = order[int(np.searchsorted(slopes, -1e-12))]
+        entering = int(meets[stop])
+        self._residual += lengths[stop] * rate
+        self._residual[self.basis[leaving]] = sign * lengths[stop]
+        self._residual[entering] = 0.0
+        across = self.design[entering] @ self._inverse
+        self._inverse -= np.outer(edge, across / across[leaving])
+        self._inverse[:, leaving] = edge / across[leaving]
+        self.basis[leaving] = entering
+        return True
+
+    def _first_basis(self) -> IntArray:
+        """Take independent rows near a least-squares fit moved to the level."""
+        fit = np.linalg.lstsq(self.design, self.scores, rcond=None)[0]
+        residual = self.scores - self.design @ fit
+        far = np.abs(residual - np.sort(residual)[int(self.level * (len(residual) - 1))])
+        weights = 1.0 / (far + 0.1 * (far.mean() or 1.0))
+        chosen = qr((self.design * weights[:, None]).T, mode="r", pivoting=True)[-1]
+        return np.asarray(chosen[: self.design.shape[1]], dtype=np.int64)
+
+    def _refresh(self) -> None:
+        self._inverse = np.linalg.inv(self.design[self.basis])
+        self._residual = self._parted - self.design @ (self._inverse @ self._parted[self.basis])
+        self._residual[self.basis] = 0.0
+
+    def _rescue(self, tilt: FloatArray) -> bool:
+        """Let HiGHS solve what rounding kept from ending, and adopt the rows that it interpolates."""
+        box = (self.level - 1.0, self.level)
+        answer = linprog(-self._parted, A_eq=self.design.T, b_eq=-tilt, bounds=box, method="highs-ds")
+        if answer.status == 2:
+            return False
+        if answer.status != 0:
+            raise NotConverged(f"quantile regression did not converge: {answer.message}")
+        near = np.abs(self._parted + self.design @ answer.eqlin.marginals)
+        weights = 1.0 / (near + 1e-9 * (near.max() or 1.0))
+        chosen = qr((self.design * weights[:, None]).T, mode="r", pivoting=True)[-1]
+        self.basis = np.asarray(chosen[: self.design.shape[1]], dtype=np.int64)
+        self._refresh()
+        return True
 
 
 class Conditional(ThresholdEstimator):
@@ -130,113 +232,6 @@ class Conditional(ThresholdEstimator):
 
     def _design(self, X: FloatArray) -> FloatArray:
         return np.column_stack([np.ones(len(X)), (X - self.center_) / self.scale_])
-
-
-def _uniform(row: FloatArray, seed: int) -> float:
-    """Return a uniform number in (0, 1) that depends on the seed and the row alone, not on the batch."""
-    digest = hashlib.blake2b((row + 0.0).tobytes(), digest_size=8, key=str(seed).encode()).digest()
-    return (int.from_bytes(digest, "little") + 0.5) / 2.0**64
-
-
-class _Vertex:
-    """A vertex of F(β) = Σ ρ(S_i - Φ_i'β) - c'β, ρ(u) = max(τu, (τ-1)u), and descent along edges.
-
-    The simplex method of Koenker and d'Orey (1987): a vertex interpolates as many rows as there are
-    coefficients; each step leaves one of them along an edge and walks past all kinks while F falls. A
-    vertex for one c is a warm start for another, since only the slopes change.
-    """
-
-    def __init__(
-        self, design: FloatArray, scores: FloatArray, level: float, basis: IntArray | None = None
-    ) -> None:
-        self.design, self.scores, self.level = design, scores, level
-        # Scores are parted by less than anyone can see, so that no two kinks coincide and no step is idle.
-        size = float(np.abs(scores - np.median(scores)).max()) or 1.0
-        self._parted = scores + 1e-10 * size * np.random.default_rng(0).uniform(-1.0, 1.0, len(scores))
-        self.basis = self._first_basis() if basis is None else basis.copy()
-        self._refresh()
-
-    def copy(self) -> _Vertex:
-        """Return a vertex that can move without moving this one."""
-        other = object.__new__(_Vertex)
-        other.__dict__.update(self.__dict__)
-        other.basis, other._inverse = self.basis.copy(), self._inverse.copy()
-        other._residual = self._residual.copy()
-        return other
-
-    def coefficients(self) -> FloatArray:
-        """Return β (d,) from the true scores of the interpolated rows."""
-        return np.asarray(np.linalg.solve(self.design[self.basis], self.scores[self.basis]), dtype=np.float64)
-
-    def descend(self, tilt: FloatArray) -> bool:
-        """Go down to the minimum for c = ``tilt`` (d,); return False if there is none."""
-        rows, dimension = self.design.shape
-        for step in range(50 * (rows + dimension)):
-            if step % 50 == 49:
-                self._refresh()
-            mass = np.where(self._residual > 0.0, self.level, self.level - 1.0)
-            mass[self.basis] = 0.0
-            inner = -(tilt + mass @ self.design) @ self._inverse
-            above, below = inner - self.level, self.level - 1.0 - inner
-            slopes = -np.maximum(above, below)
-            leaving = int(np.argmin(slopes))
-            if slopes[leaving] >= -_TOLERANCE:
-                return True
-            sign = 1.0 if above[leaving] > below[leaving] else -1.0
-            if not self._walk(leaving, sign, float(slopes[leaving])):
-                return False
-        return self._rescue(tilt)
-
-    def _walk(self, leaving: int, sign: float, slope: float) -> bool:
-        """Leave one interpolated row along its edge and stop at the kink where F stops falling."""
-        edge = self._inverse[:, leaving].copy()
-        rate = sign * (self.design @ edge)
-        rate[self.basis] = 0.0
-        meets = np.flatnonzero((np.abs(rate) > 1e-11) & (self._residual * rate < 0.0))
-        lengths = -self._residual[meets] / rate[meets]
-        order = np.argsort(lengths)
-        slopes = slope + np.cumsum(np.abs(rate[meets[order]]))
-        if slopes.size == 0 or slopes[-1] < -1e-12:
-            return False
-        stop = order[int(np.searchsorted(slopes, -1e-12))]
-        entering = int(meets[stop])
-        self._residual += lengths[stop] * rate
-        self._residual[self.basis[leaving]] = sign * lengths[stop]
-        self._residual[entering] = 0.0
-        across = self.design[entering] @ self._inverse
-        self._inverse -= np.outer(edge, across / across[leaving])
-        self._inverse[:, leaving] = edge / across[leaving]
-        self.basis[leaving] = entering
-        return True
-
-    def _first_basis(self) -> IntArray:
-        """Take independent rows near a least-squares fit moved to the level."""
-        fit = np.linalg.lstsq(self.design, self.scores, rcond=None)[0]
-        residual = self.scores - self.design @ fit
-        far = np.abs(residual - np.sort(residual)[int(self.level * (len(residual) - 1))])
-        weights = 1.0 / (far + 0.1 * (far.mean() or 1.0))
-        chosen = qr((self.design * weights[:, None]).T, mode="r", pivoting=True)[-1]
-        return np.asarray(chosen[: self.design.shape[1]], dtype=np.int64)
-
-    def _refresh(self) -> None:
-        self._inverse = np.linalg.inv(self.design[self.basis])
-        self._residual = self._parted - self.design @ (self._inverse @ self._parted[self.basis])
-        self._residual[self.basis] = 0.0
-
-    def _rescue(self, tilt: FloatArray) -> bool:
-        """Let HiGHS solve what rounding kept from ending, and adopt the rows that it interpolates."""
-        box = (self.level - 1.0, self.level)
-        answer = linprog(-self._parted, A_eq=self.design.T, b_eq=-tilt, bounds=box, method="highs-ds")
-        if answer.status == 2:
-            return False
-        if answer.status != 0:
-            raise NotConverged(f"quantile regression did not converge: {answer.message}")
-        near = np.abs(self._parted + self.design @ answer.eqlin.marginals)
-        weights = 1.0 / (near + 1e-9 * (near.max() or 1.0))
-        chosen = qr((self.design * weights[:, None]).T, mode="r", pivoting=True)[-1]
-        self.basis = np.asarray(chosen[: self.design.shape[1]], dtype=np.int64)
-        self._refresh()
-        return True
 
 
 ESTIMATOR = Conditional

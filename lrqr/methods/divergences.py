@@ -13,20 +13,15 @@ tv         abs(t-1)       Cauchois et al.: twice the total variation
 ========== ============== =====================================
 """
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import rel_entr
 
+from lrqr.arrays import FloatArray
 from lrqr.errors import UsageError
 from lrqr.plugins import suggest
-
-if TYPE_CHECKING:
-    from lrqr.arrays import FloatArray
 
 DIVERGENCES = ("kl", "chi2", "chi2full", "tv")
 

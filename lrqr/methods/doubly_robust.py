@@ -1,23 +1,18 @@
 """Doubly robust prediction: one threshold from the efficient influence function of the target quantile."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from collections.abc import Iterator
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.special import expit
 
+from lrqr.arrays import FloatArray, IntArray
 from lrqr.errors import DataError, UsageError
 from lrqr.methods.estimator import RatioEstimator, warn_few
 from lrqr.stats.quantiles import tolerant_ceil
 from lrqr.stats.ratio import canonical_order, deal_folds
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from lrqr.arrays import FloatArray, IntArray
 
 
 class DoublyRobust(RatioEstimator):

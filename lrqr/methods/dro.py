@@ -1,13 +1,12 @@
 """Distributionally robust conformal prediction: one threshold for a ball around the scores' distribution."""
 
-from __future__ import annotations
-
 import math
 import warnings
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
+from lrqr.arrays import FloatArray
 from lrqr.errors import LrqrWarning, UsageError
 from lrqr.methods.divergences import (
     bernoulli_divergence,
@@ -19,9 +18,6 @@ from lrqr.methods.divergences import (
 from lrqr.methods.estimator import RatioEstimator, warn_few
 from lrqr.stats.quantiles import conformal_rank, order_statistic, rows_needed, tolerant_ceil
 from lrqr.stats.ratio import canonical_order
-
-if TYPE_CHECKING:
-    from lrqr.arrays import FloatArray
 
 RANKS = ("n+1", "plug-in", "alpha-first")
 

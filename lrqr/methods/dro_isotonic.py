@@ -1,17 +1,13 @@
 """Distributionally robust conformal prediction with weights that grow along the estimated ratio."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.isotonic import isotonic_regression
 
+from lrqr.arrays import FloatArray
 from lrqr.methods.divergences import check_divergence, check_radius, plug_in_radius, worst_case_mean
 from lrqr.methods.estimator import RatioEstimator, warn_few
-
-if TYPE_CHECKING:
-    from lrqr.arrays import FloatArray
 
 
 class IsotonicRobust(RatioEstimator):

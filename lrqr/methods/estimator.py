@@ -1,7 +1,5 @@
 """What the threshold estimators share: checks, tags, a state of plain values, ratios."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from dataclasses import dataclass

@@ -1,24 +1,18 @@
 """LR-QR: quantile regression whose threshold is pulled towards the likelihood ratio (arXiv:2502.13030)."""
 
-from __future__ import annotations
-
 import warnings
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from lrqr import solvers
+from lrqr.arrays import FloatArray, IntArray
 from lrqr.errors import DataError, UsageError
 from lrqr.methods import selection as selections
 from lrqr.methods.estimator import ThresholdEstimator, refuse_known
 from lrqr.solvers.problem import Problem
 from lrqr.stats.moments import Moments
-
-if TYPE_CHECKING:
-    from numbers import Real
-
-    from lrqr.arrays import FloatArray, IntArray
 
 # A feature whose spread is below this share of its size is constant; features correlated above 1 minus
 # the second number are copies of each other.
@@ -208,7 +202,7 @@ class LRQR(ThresholdEstimator):
 
     def _check_numbers(self) -> None:
         for name, floor in (("regularization", 0.0), ("ridge", 0.0), ("score_scale", None)):
-            value: Real | str = getattr(self, name)
+            value: Any = getattr(self, name)
             if isinstance(value, str):
                 if value != "auto":
                     raise UsageError(f'{name} must be a number or "auto", got {value!r}')

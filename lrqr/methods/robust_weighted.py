@@ -1,15 +1,11 @@
 """Weighted conformal prediction with room for a change of the score's conditional distribution."""
 
-from __future__ import annotations
+from typing import Any, Self
 
-from typing import TYPE_CHECKING, Any, Self
-
+from lrqr.arrays import FloatArray
 from lrqr.methods.divergences import check_divergence, check_radius, robust_level
 from lrqr.methods.estimator import RatioEstimator, warn_few
 from lrqr.stats.quantiles import weighted_quantile
-
-if TYPE_CHECKING:
-    from lrqr.arrays import FloatArray
 
 
 class RobustWeighted(RatioEstimator):

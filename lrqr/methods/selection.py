@@ -3,23 +3,18 @@
 docs/selection.md has the evidence for the rules, and says which to use when.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from lrqr import solvers
+from lrqr.arrays import FloatArray, IntArray
 from lrqr.errors import UsageError
 from lrqr.plugins import suggest
 from lrqr.solvers.problem import Problem
 from lrqr.stats.moments import Moments
 from lrqr.stats.ratio import LikelihoodRatio, canonical_order, deal_folds
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from lrqr.arrays import FloatArray, IntArray
 
 RULES = ("auto", "paper")
 

@@ -1,16 +1,12 @@
 """Split conformal prediction: one threshold, the ⌈(n+1)(1-α)⌉-th smallest score."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from lrqr.arrays import FloatArray
 from lrqr.methods.estimator import ThresholdEstimator, refuse_known, warn_few
 from lrqr.stats.quantiles import conformal_quantile
-
-if TYPE_CHECKING:
-    from lrqr.arrays import FloatArray
 
 _REASON = "split conformal uses no likelihood ratio"
 

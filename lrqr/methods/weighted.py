@@ -1,14 +1,10 @@
 """Weighted conformal prediction: scores weighted by the likelihood ratio."""
 
-from __future__ import annotations
+from typing import Any, Self
 
-from typing import TYPE_CHECKING, Any, Self
-
+from lrqr.arrays import FloatArray
 from lrqr.methods.estimator import RatioEstimator, warn_few
 from lrqr.stats.quantiles import weighted_quantile
-
-if TYPE_CHECKING:
-    from lrqr.arrays import FloatArray
 
 
 class WeightedConformal(RatioEstimator):

@@ -1,7 +1,5 @@
 """Absolute residual, ``|y - prediction|``; the region is ``prediction ± threshold``."""
 
-from __future__ import annotations
-
 from lrqr.arrays import FloatArray, as_matrix
 from lrqr.scores.scoring import Edges, interval_score
 

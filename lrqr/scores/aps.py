@@ -7,8 +7,6 @@ it lies inside the plain one, row by row. A class of probability zero scores 1, 
 the threshold says that the model's zeros cannot be trusted.
 """
 
-from __future__ import annotations
-
 from lrqr.arrays import FloatArray
 from lrqr.scores.scoring import as_uniform, class_score, mass_before
 

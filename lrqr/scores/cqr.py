@@ -4,8 +4,6 @@ The score ``max(lower - y, y - upper)`` is negative inside the two quantiles; th
 ``[lower - threshold, upper + threshold]``.
 """
 
-from __future__ import annotations
-
 import math
 
 from lrqr.arrays import FloatArray, as_matrix

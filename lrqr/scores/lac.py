@@ -1,7 +1,5 @@
 """Least ambiguous classifier (Sadinle, Lei, Wasserman 2019): one minus the probability of the class."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from lrqr.arrays import FloatArray

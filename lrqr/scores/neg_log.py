@@ -4,8 +4,6 @@ It ranks outcomes as `lac` does, and tells small probabilities apart: .001 and .
 .01 are. LR-QR gives other thresholds for the two, since it fits a function to the scores.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from lrqr.arrays import FloatArray

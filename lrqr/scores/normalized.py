@@ -3,8 +3,6 @@
 The score has no unit; the region is ``prediction ± threshold * spread``.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from lrqr.arrays import FloatArray, as_matrix

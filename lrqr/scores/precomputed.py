@@ -1,16 +1,9 @@
 """A score that the user computed: the threshold itself is the answer."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from lrqr.arrays import as_vector
+from lrqr.arrays import FloatArray, as_vector
 from lrqr.scores.scoring import as_thresholds
-
-if TYPE_CHECKING:
-    from lrqr.arrays import FloatArray
 
 TASK = "any"
 INPUTS: tuple[str, ...] = ()

@@ -4,8 +4,6 @@ With at most ``FREE_CLASSES`` classes it is the score of `aps`. The two constant
 tutorial; the paper tunes them on data of their own, which would spend labeled rows here.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from lrqr.arrays import FloatArray

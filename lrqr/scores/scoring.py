@@ -5,8 +5,6 @@ states the scores of all classes (`class_score`). A plug-in of `lrqr.scores` mus
 their common parts stand here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TypeAlias
 

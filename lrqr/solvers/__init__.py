@@ -1,18 +1,14 @@
 """Solvers of the LR-QR problem, one file each, behind one function."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from lrqr import plugins
 from lrqr.errors import UsageError
 from lrqr.solvers.problem import Problem, Solution
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 __all__ = ["Solution", "path", "solve"]
 

@@ -10,20 +10,15 @@ The duality gap of the smoothed point costs nothing extra, eq. (19), and decides
 problems rows far from interpolation are set aside between two looks at all rows.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from copy import copy
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from lrqr.arrays import FloatArray
 from lrqr.solvers.problem import Whitened, best_multiple
 from lrqr.solvers.steps import line_search, regularized_solve
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from lrqr.arrays import FloatArray
 
 # Widths h of the smoothing, times mean |score|: the largest at the start of a λ, and the smallest of all.
 WIDEST = 0.3

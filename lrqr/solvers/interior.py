@@ -6,17 +6,13 @@ features. Its cost hardly depends on the data, so it takes over where Newton's a
 For λ > 0 an outer search finds the root of the profile's derivative in β.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy import linalg, optimize
 
+from lrqr.arrays import FloatArray
 from lrqr.solvers.problem import Problem, Solution, Whitened, best_multiple
-
-if TYPE_CHECKING:
-    from lrqr.arrays import FloatArray
 
 _MAX_STEPS = 80
 # How far from the start β may be, in powers of e.

@@ -3,17 +3,12 @@
 Each λ is one run of lrqr.solvers.descent; section 4 of docs/method.md.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 
 from lrqr.solvers.descent import WIDEST, Descent, Point
 from lrqr.solvers.problem import Problem, Solution, Whitened
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 # The first width of a λ is this multiple of how far the residuals moved for the λ before, and at least this
 # multiple of mean |score|. Rows further from interpolation than some such widths are set aside.

@@ -3,21 +3,16 @@
 Equation numbers refer to docs/method.md.
 """
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Self
 
 import numpy as np
 from scipy import linalg
 
+from lrqr.arrays import FloatArray
 from lrqr.errors import DataError, UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from lrqr.arrays import FloatArray
 
 # Relative eigenvalue below which a direction of Σ (scaled to unit diagonal) counts as absent.
 _RANK_TOLERANCE = 1e-12
@@ -39,6 +34,29 @@ def best_multiple(scores: FloatArray, direction: FloatArray, coverage: float) ->
     order = np.argsort(breaks, kind="stable")
     slopes = np.cumsum(weights[order]) - np.where(direction[used] > 0, coverage, 1.0 - coverage) @ weights
     return float(breaks[order][min(int(np.searchsorted(slopes, 0.0)), len(order) - 1)])
+
+
+@dataclass(frozen=True)
+class Whitened:
+    """LR-QR with Σ = I: min over v, β of mean ρ(S - ψ·v) + λ (β²‖v‖² - 2β c·v), eq. (7).
+
+    Attributes
+    ----------
+    psi : ndarray of shape (n, k)
+        ψ = L⁻¹φ.
+    scores : ndarray of shape (n,)
+    pull : ndarray of shape (k,)
+        c = L⁻¹m: coefficients of the least-squares likelihood ratio r̂ = ψ·c.
+    back : ndarray of shape (p, k)
+        γ = back @ v.
+    coverage : float
+    """
+
+    psi: FloatArray
+    scores: FloatArray
+    pull: FloatArray
+    back: FloatArray
+    coverage: float
 
 
 @dataclass(frozen=True)
@@ -85,7 +103,7 @@ class Problem:
         if not 0.0 <= self.regularization < np.inf:
             raise UsageError(f"regularization must be a finite number >= 0, got {self.regularization}")
 
-    def with_regularization(self, regularization: float) -> Problem:
+    def with_regularization(self, regularization: float) -> Self:
         """Return the same problem with another λ."""
         if not 0.0 <= regularization < np.inf:
             raise UsageError(f"regularization must be a finite number >= 0, got {regularization}")
@@ -231,29 +249,6 @@ def _factor(sigma: FloatArray) -> FloatArray | None:
         return None
     inverse, _ = linalg.lapack.dtrtri(lower, lower=1)
     return np.asarray(inverse.T, dtype=np.float64)
-
-
-@dataclass(frozen=True)
-class Whitened:
-    """LR-QR with Σ = I: min over v, β of mean ρ(S - ψ·v) + λ (β²‖v‖² - 2β c·v), eq. (7).
-
-    Attributes
-    ----------
-    psi : ndarray of shape (n, k)
-        ψ = L⁻¹φ.
-    scores : ndarray of shape (n,)
-    pull : ndarray of shape (k,)
-        c = L⁻¹m: coefficients of the least-squares likelihood ratio r̂ = ψ·c.
-    back : ndarray of shape (p, k)
-        γ = back @ v.
-    coverage : float
-    """
-
-    psi: FloatArray
-    scores: FloatArray
-    pull: FloatArray
-    back: FloatArray
-    coverage: float
 
 
 @dataclass(frozen=True)

@@ -4,20 +4,15 @@ Slow on purpose and independent of our own algebra: it works on eq. (2) as it st
 other solver against it.
 """
 
-from __future__ import annotations
-
 import warnings
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
+from lrqr.arrays import FloatArray
 from lrqr.errors import UsageError
 from lrqr.solvers.problem import Problem, Solution
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from lrqr.arrays import FloatArray
 
 _GOLDEN = (5.0**0.5 - 1.0) / 2.0
 

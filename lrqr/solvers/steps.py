@@ -1,16 +1,11 @@
 """The two numerical parts of a Newton step: the regularized linear system and the line search."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
 from scipy.linalg import blas, lapack
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from lrqr.arrays import FloatArray
+from lrqr.arrays import FloatArray
 
 # The line search stops at this share of the first slope.
 _FLAT = 0.2

@@ -6,15 +6,11 @@ give an invalid threshold. Ties and levels are compared with a tolerance that ab
 Ramdas (2019), section 2.
 """
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from lrqr.arrays import FloatArray
+from lrqr.arrays import FloatArray
 
 _RANK_TOLERANCE = 1e-9
 _WEIGHT_TOLERANCE = 1e-12

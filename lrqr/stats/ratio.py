@@ -5,8 +5,6 @@ computed from log-odds, so that nothing saturates. Source: docs/methods.md; the 
 the logistic regression without the prior factor (section 5.2 of arXiv:2502.13030).
 """
 
-from __future__ import annotations
-
 from typing import Any, Literal, Self
 
 import numpy as np

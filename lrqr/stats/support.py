@@ -1,7 +1,5 @@
 """Which rows lie where the source has none."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any, Self
