@@ -293,3 +293,28 @@ def test_without_cvxpy_the_reference_says_how_to_install_it(monkeypatch: pytest.
     with pytest.raises(UsageError, match=r"needs cvxpy with Clarabel.*pip install 'lrqr\[reference\]'"):
         solvers.solve(random_problem(0), solver="reference")
     assert solvers.solve(random_problem(0)).converged
+
+
+@pytest.mark.parametrize("solver", ["newton", "interior"])
+def test_without_a_constant_nothing_above_the_quantile_regression_is_called_converged(solver: str) -> None:
+    """β = 0 is allowed too: F(γ, 0) is the loss, and its minimum the quantile regression (λ = 0)."""
+    at_zero = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        n, d = int(rng.integers(20, 120)), int(rng.integers(1, 6))
+        X, target = (rng.normal(size=(m, d)) + rng.normal(size=d) for m in (n, 80))
+        problem = Problem(
+            features=X,
+            scores=np.abs(rng.normal(size=n)),
+            second_moment=X.T @ X / n + 0.1 * np.eye(d),
+            target_mean=target.mean(axis=0),
+            coverage=float(rng.choice([0.5, 0.8, 0.9])),
+            regularization=float(10.0 ** rng.uniform(-2.0, 1.0)),
+        )
+        solution = solvers.solve(problem, solver=solver)
+        loss = solvers.solve(problem.with_regularization(0.0)).objective
+        assert solution.objective <= loss * (1.0 + 1e-5)
+        assert solution.objective == pytest.approx(problem.objective(solution.coef, solution.beta))
+        assert solution.regularization == problem.regularization
+        at_zero += solution.beta == 0.0
+    assert 0 < at_zero < 60

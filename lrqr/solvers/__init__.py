@@ -80,10 +80,30 @@ def _interior(problem: Problem, tol: float) -> Solution:
 
 def _rescue(problem: Problem, solution: Solution, solver: str, tol: float) -> Solution:
     """Where Newton did not settle, let the interior point try; keep what is certified, then what is lower."""
-    if solution.converged or solver != "newton":
+    if not solution.converged and solver == "newton":
+        other = _interior(problem, tol)
+        solution = min(solution, other, key=lambda one: (not one.converged, one.objective))
+    first = problem.features[:, 0]
+    return solution if first[0] and (first == first[0]).all() else _or_zero(problem, solution, tol)
+
+
+def _or_zero(problem: Problem, solution: Solution, tol: float) -> Solution:
+    """Return the quantile regression, β = 0, where that is lower than the solution.
+
+    Asked only where the first feature is not the constant. There m·γ may be negative wherever the loss is
+    small: then no β > 0 lowers F, and the search over β > 0 ends at γ = 0, β = ∞. Where some β > 0 lowers F
+    still further, that point is returned as not converged.
+    """
+    at_zero = _interior(problem.with_regularization(0.0), tol)
+    beta = max(problem.best_beta(at_zero.coef), 0.0)
+    objective = problem.objective(at_zero.coef, beta)
+    if objective >= solution.objective:
         return solution
-    other = _interior(problem, tol)
-    return min(solution, other, key=lambda one: (not one.converged, one.objective))
+    found = replace(at_zero, beta=beta, objective=objective, regularization=problem.regularization)
+    if beta > 0.0:
+        gap = max(problem.gap(found.coef, beta, found.multipliers), 0.0)
+        found = replace(found, gap=gap, converged=False)
+    return found
 
 
 def _judged(problem: Problem, solutions: list[Solution], tol: float) -> list[Solution]:

@@ -127,7 +127,7 @@ class Descent:
         w = self.whitened
         return Point(v, dual, w.scores - w.psi @ v, dual, dual @ w.psi / len(dual))
 
-    def run(
+    def run(  # noqa: C901, PLR0915 - one loop over ten numbers; steps of its own would pass all of them around
         self,
         strength: float,
         start: Point,

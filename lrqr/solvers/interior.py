@@ -60,7 +60,7 @@ class Convex:
             np.linalg.lstsq(whitened.psi, whitened.scores, rcond=None)[0], dtype=np.float64
         )
 
-    def __call__(self, beta: float) -> Iterate:
+    def __call__(self, beta: float) -> Iterate:  # noqa: PLR0915 - predictor and corrector share all their numbers
         """Minimize at this β."""
         w = self.whitened
         (n, k), high, low = w.psi.shape, w.coverage, w.coverage - 1.0
