@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -134,12 +135,23 @@ def test_directory_of_parquet_parts(tmp_path: Path) -> None:
         _read(tmp_path / "none")
 
 
+class _OfAnotherLibrary:
+    """A table of which nothing is known but Arrow's PyCapsule interface."""
+
+    def __init__(self, frame: pd.DataFrame) -> None:
+        self._table = pa.Table.from_pandas(frame)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._table.__arrow_c_stream__(requested_schema)
+
+
 def test_frames_in_memory() -> None:
     frame = _frame()
     roles = Roles(outcome="y", prediction=("yhat",), group="g", id="key", weight="w")
     shuffled = frame.set_index(np.random.default_rng(0).permutation(100))
     for given_frame in (frame, shuffled, pl.from_pandas(frame), frame.convert_dtypes()):
         _check(tables.read(given_frame, roles, need=EVERYTHING), frame)
+    _check(tables.read(_OfAnotherLibrary(frame), roles, need=EVERYTHING), frame)
     matrix = tables.read(np.eye(3), Roles())
     np.testing.assert_array_equal(matrix.features, np.eye(3))
     decimals = pd.DataFrame({"x": [Decimal("1.5"), Decimal(2)], "half": np.array([1, 2], dtype="float16")})
@@ -622,8 +634,6 @@ def test_infinite_bounds_are_written_and_read_as_text_of_numbers(tmp_path: Path)
 def test_reading_in_batches_takes_memory_of_a_batch(suffix: str, tmp_path: Path) -> None:
     """Python and Arrow allocations over five times the rows: the peak must not follow."""
     import tracemalloc
-
-    import pyarrow as pa
 
     peaks = []
     for n in (1_000_000, 5_000_000):

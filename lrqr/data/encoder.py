@@ -141,14 +141,11 @@ class TableEncoder:
         counts: Counter[tuple[str, str]] = Counter()
         rows = np.arange(len(frame)) if row is None else row
         if not self.categories_ and isinstance(frame, pd.DataFrame) and (frame.dtypes == np.float64).all():
-            return self._filled(frame[list(self.columns_)].to_numpy(copy=True), rows)
-        blocks: list[FloatArray] = []
-        table = col.table_of(frame, self.columns_)
-        for name in self.columns_:
-            if name in self.categories_:
-                blocks.append(self._indicators(name, col.labels(table[name]), rows, counts))
-            else:
-                blocks.append(self._numbers(name, col.numbers(table[name], name), rows))
+            read = {name: frame[name].to_numpy() for name in self.columns_}  # nothing to convert
+        else:
+            table = col.table_of(frame, self.columns_)
+            read = {name: self._read(table[name], name, rows) for name in self.columns_}
+        blocks = [self._encoded(name, values, rows, counts) for name, values in read.items()]
         if unseen is None:
             warn_unseen(counts)
         else:
@@ -181,52 +178,40 @@ class TableEncoder:
             )
         return tuple(names)
 
-    def _numbers(self, name: str, found: col.Numbers, rows: IntArray) -> FloatArray:
+    def _read(self, column: Any, name: str, rows: IntArray) -> np.ndarray[Any, Any]:
+        """Return labels, or numbers, as `fit` found the column to be."""
+        if name in self.categories_:
+            return col.labels(column)
+        found = col.numbers(column, name)
         if found.texts:
             raise DataError(
                 f"column {name!r} was numeric at fit but holds the text {found.example!r} in row "
                 f"{rows[found.text][0] + 1} (data rows counted from 1; {found.texts} such rows); correct it, "
                 f"or fit with --categorical {name}"
             )
-        return self._fill_numbers(name, found.values, rows)[:, None]
+        return found.values  # noqa: PD011 - not pandas
 
-    def _filled(self, matrix: FloatArray, rows: IntArray) -> FloatArray:
-        for k in np.flatnonzero(~np.isfinite(matrix).all(axis=0)):
-            matrix[:, k] = self._fill_numbers(self.columns_[k], matrix[:, k], rows)
-        return np.ascontiguousarray(matrix)
-
-    def _fill_numbers(self, name: str, values: FloatArray, rows: IntArray) -> FloatArray:
-        bad = ~np.isfinite(values)
-        if bad.any():
-            self._require_fill(name, np.flatnonzero(bad), rows)
-            values = np.where(bad, self.fill_[name], values)
-        return values
-
-    def _indicators(
-        self, name: str, labels: col.Labels, rows: IntArray, counts: Counter[tuple[str, str]]
+    def _encoded(
+        self, name: str, values: np.ndarray[Any, Any], rows: IntArray, counts: Counter[tuple[str, str]]
     ) -> FloatArray:
-        missing = np.asarray(pd.isna(labels))
+        """Return the columns of the matrix that a column becomes: (n, 1), or (n, number of categories)."""
+        labeled = name in self.categories_
+        missing = np.asarray(pd.isna(values)) if labeled else ~np.isfinite(values)
         if missing.any():
-            self._require_fill(name, np.flatnonzero(missing), rows)
-            labels = np.where(missing, self.fill_[name], labels)
-        categories = self.categories_[name]
-        index_of = {label: k for k, label in enumerate(categories)}
-        index = np.array([index_of.get(label, -1) for label in labels], dtype=np.int64)
-        counts.update((name, label) for label in labels[index < 0])
-        block = np.zeros((len(labels), len(categories)))
-        known = np.flatnonzero(index >= 0)
-        block[known, index[known]] = 1.0
-        return block
-
-    def _require_fill(self, name: str, positions: IntArray, rows: IntArray) -> None:
-        if name not in self.fill_:
-            shown = ", ".join(str(rows[k] + 1) for k in positions[:5]) + (
-                ", ..." if positions.size > 5 else ""
-            )
-            raise DataError(
-                f"column {name!r}: {positions.size} of {len(rows)} values are missing or infinite "
-                f"(rows {shown}, data rows counted from 1); fill them in, or fit with --on-missing impute"
-            )
+            if name not in self.fill_:
+                first = rows[missing][:5] + 1
+                shown = ", ".join(map(str, first)) + (", ..." if missing.sum() > 5 else "")
+                raise DataError(
+                    f"column {name!r}: {missing.sum()} of {len(rows)} values are missing or infinite "
+                    f"(rows {shown}, data rows counted from 1); fill them in, or fit with --on-missing impute"
+                )
+            values = np.where(missing, self.fill_[name], values)
+        if not labeled:
+            return values[:, None]
+        categories = pd.Index(self.categories_[name], dtype=object)
+        index = categories.get_indexer(pd.Index(values, dtype=object))
+        counts.update((name, label) for label in values[index < 0])
+        return np.asarray(index[:, None] == np.arange(len(categories)), dtype=np.float64)
 
 
 def warn_unseen(unseen: Mapping[tuple[str, str], int]) -> None:
@@ -256,9 +241,10 @@ def _read(column: Any, name: str, as_labels: bool) -> np.ndarray[Any, Any]:
         return col.labels(column)
     found = col.numbers(column, name)
     if found.texts and found.numeric:
+        first = found.text.argmax() + 1
         raise DataError(
-            f"column {name!r} holds the text {found.example!r} among numbers (row {found.text.argmax() + 1} of "
-            f"the data, counted from 1; {found.texts} such rows); correct it, or pass --categorical {name}"
+            f"column {name!r} holds the text {found.example!r} among numbers (row {first} of the data, "
+            f"counted from 1; {found.texts} such rows); correct it, or pass --categorical {name}"
         )
     return col.labels(column) if col.is_text(column) else found.values  # noqa: PD011 - not pandas
 

@@ -1,8 +1,8 @@
 """Files as streams of Arrow tables: one reader per suffix.
 
-A new format is one function with ``@reader(".x")``, and in `lrqr.data.writing` one with ``@writer(".x")``. Readers
-give columns by name and rows in the order of the file, a batch at a time; what columns mean is said in
-`lrqr.data.roles`.
+A new format is one function with ``@reader(".x")``, and in `lrqr.data.writing` one with ``@writer(".x")``.
+Readers give columns by name and rows in the order of the file, a batch at a time; what columns mean is said
+in `lrqr.data.roles`.
 """
 
 from __future__ import annotations
@@ -141,8 +141,10 @@ def suffix_of(path: Path, known: Mapping[str, Any]) -> str:
 def _read_csv(path: Path) -> Opened:
     with _open_text(path) as stream:
         lines = csv.reader(stream)
-        header = next((row for row in lines if row), None)
+        filled = (row for row in lines if row)
+        header = next(filled, None)
         first_line = lines.line_num
+        row_length = sum(len(cell) + 1 for cell in next(filled, ()))
     if header is None:
         raise DataError(f"{path}: the file is empty; expected a header line with the names of the columns")
     names = [name.strip() for name in header]
@@ -154,7 +156,8 @@ def _read_csv(path: Path) -> Opened:
 
     def batches(wanted: Sequence[str], size: int) -> Iterator[pa.Table]:
         try:
-            yield from _csv_batches(path, keys, first_line, wanted, size)
+            if row_length:
+                yield from _csv_batches(path, keys, (first_line, row_length), wanted, size)
         except _UNREADABLE as error:
             raise DataError(_why_unreadable(path, len(keys), error)) from error
 
@@ -162,12 +165,10 @@ def _read_csv(path: Path) -> Opened:
 
 
 def _csv_batches(
-    path: Path, keys: list[str], first_line: int, wanted: Sequence[str], size: int
+    path: Path, keys: list[str], start: tuple[int, int], wanted: Sequence[str], size: int
 ) -> Iterator[pa.Table]:
     # Every column is read as text: a type guessed from the first block would fail, or change, in a later one.
-    row_length = _first_row_length(path, first_line)
-    if not row_length:
-        return
+    first_line, row_length = start
     options = {
         "read_options": pacsv.ReadOptions(
             column_names=keys,
@@ -187,14 +188,6 @@ def _csv_batches(
     with pa.input_stream(str(path), compression=compression) as stream:
         for batch in pacsv.open_csv(stream, **options):
             yield from _slices(pa.Table.from_batches([batch]), size)
-
-
-def _first_row_length(path: Path, first_line: int) -> int:
-    """Characters of the first row, 0 if there is none."""
-    with _open_text(path) as stream:
-        lines = csv.reader(stream)
-        first = next((row for row in lines if row and lines.line_num > first_line), [])
-    return sum(len(cell) + 1 for cell in first)
 
 
 def _why_unreadable(path: Path, columns: int, error: Exception) -> str:

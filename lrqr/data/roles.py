@@ -1,7 +1,7 @@
 """What each column is for: the one declaration of roles, and the search for columns by name or pattern.
 
 A new role is one field of `Roles`. Its spelling makes the flag, the key in configuration files, the words of
-messages and, together with `Roles.of_options`, the way from flags or an experiment's table to `Roles`. Nothing
+messages and, with `Roles.of_options`, the way from flags or an experiment's table to `Roles`. Nothing
 heavy is imported here: ``lrqr --help`` reads this file.
 """
 
@@ -49,7 +49,9 @@ def _one(flag: str, noun: str, text: str) -> Any:
 
 
 def _many(flag: str, noun: str, text: str, default: Any = (), metavar: str = "COLUMN") -> Any:
-    return field(default=default, metadata={"spelling": Spelling(flag, noun, text, True, metavar)})
+    return field(
+        default=default, metadata={"spelling": Spelling(flag, noun, text, multiple=True, metavar=metavar)}
+    )
 
 
 @dataclass(frozen=True)
@@ -228,16 +230,9 @@ def resolve(
     taken = replace(roles, prediction=prediction).taken
     excluded = set(expand(roles.exclude, list(dict.fromkeys(chain(*files))), "exclude", problems))
     shared = [name for name in columns if all(name in other for other in map(frozenset, others))]
-    if roles.features is None:
-        features = tuple(name for name in shared if name not in taken and name not in excluded)
-    else:
-        for file, found in zip(files, of_files, strict=True):
-            _check_named(roles.features, file, found)
-        lost: list[str] = []
-        chosen = expand(roles.features, shared, "features", lost)
-        if lost and not any(of_files):  # a pattern that stands for other columns in each file
-            problems += [f"{message} in all files" for message in lost]
-        features = tuple(name for name in chosen if name not in excluded)
+    free = [name for name in shared if name not in taken]
+    chosen = free if roles.features is None else _named(roles.features, files, shared, of_files)
+    features = tuple(name for name in chosen if name not in excluded)
     used_twice = sorted(set(features) & (taken - {roles.group, roles.weight, *prediction}))
     if used_twice:
         raise UsageError(
@@ -323,18 +318,23 @@ def _unmatched(pattern: str, columns: Sequence[str], role: Spelling, *, hint: bo
     return f"{role.noun} column {pattern!r} does not exist{suggest(pattern, columns) if hint else ''}"
 
 
-def _check_named(wanted: Sequence[str], columns: Sequence[str], problems: list[str]) -> None:
-    """Add to ``problems`` which of the features that are named do not exist; where many, how many."""
-    lacking: list[str] = []
-    expand(wanted, columns, "features", lacking)
-    if len(lacking) <= _SHOWN:
-        problems += lacking
-        return
-    missing = [name for name in wanted if name not in set(columns)]
-    problems.append(
-        f"has {len(wanted) - len(missing)} of the {len(wanted)} features needed; missing: "
-        f"{', '.join(missing[:3])}, ... ({len(missing)})"
-    )
+def _named(
+    wanted: Sequence[str], files: Sequence[Sequence[str]], shared: Sequence[str], problems: list[list[str]]
+) -> tuple[str, ...]:
+    """Return the named features; add to the problems of each file what it lacks, where much, how many."""
+    for file, found in zip(files, problems, strict=True):
+        lacking: list[str] = []
+        expand(wanted, file, "features", lacking)
+        if len(lacking) > _SHOWN:
+            missing = [name for name in wanted if name not in set(file)]
+            there = f"has {len(wanted) - len(missing)} of the {len(wanted)} features needed"
+            lacking = [f"{there}; missing: {', '.join(missing[:3])}, ... ({len(missing)})"]
+        found.extend(lacking)
+    lost: list[str] = []
+    chosen = expand(wanted, shared, "features", lost)
+    if not any(problems):  # a pattern that stands for other columns in each file
+        problems[0] += [f"{message} in all files" for message in lost]
+    return chosen
 
 
 def _class_name(column: str, patterns: Sequence[str]) -> str:
