@@ -218,7 +218,9 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
     if pa.types.is_large_string(column.type) or pa.types.is_string_view(column.type):
         column = column.cast(pa.string())
     if pa.types.is_string(column.type):  # an empty text is a missing one, as in CSV
-        column = pc.if_else(pc.equal(pc.utf8_trim_whitespace(column), ""), None, column)
+        # A column of nulls and not one None: with that, pyarrow to 23 damages the offsets of a slice.
+        nulls = pa.nulls(len(column), pa.string())
+        column = pc.if_else(pc.equal(pc.utf8_trim_whitespace(column), ""), nulls, column)
     return column
 
 
