@@ -48,7 +48,17 @@ class Result(BaseModel):
 
     def to_dict(self) -> dict[str, Any]:
         """Return what was given, parts within parts, as dictionaries, lists and plain values."""
-        return self.model_dump(exclude_unset=True)
+        given = [name for name in type(self).model_fields if name in self.model_fields_set]
+        values = {name: getattr(self, name) for name in given} | (self.model_extra or {})
+        return {name: _plain(value) for name, value in values.items()}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Result):
+        return value.to_dict()
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list) else value
 
 
 # ------------------------------------------------------------------------------------------ parts

@@ -13,7 +13,10 @@ import pytest
 
 from lrqr.errors import LrqrError, UsageError
 from lrqr.methods import weighted
-from lrqr.study import config, figures, reproduce, runner, split, summary
+from lrqr.results import Comparison
+from lrqr.show import paper
+from lrqr.show.words import to_json
+from lrqr.study import config, runner, split, summary
 from lrqr.study.datasets import synthetic
 
 if TYPE_CHECKING:
@@ -233,7 +236,7 @@ def test_results_have_the_keys_of_the_report(experiment: config.Experiment, runs
     from lrqr.results import parse
 
     results = summary.to_results(experiment, runs)
-    parsed = parse(json.loads(reproduce.to_json(results)))
+    parsed = parse(json.loads(to_json(Comparison.model_validate(results))))
     assert [panel.name for panel in parsed.panels] == ["linear", "none"]
     first = parsed.panels[0].methods[0]
     assert first.name == "L"
@@ -243,16 +246,16 @@ def test_results_have_the_keys_of_the_report(experiment: config.Experiment, runs
 
 
 def test_json_has_no_nan_and_no_infinity() -> None:
-    text = reproduce.to_json({"a": [math.inf, -math.inf, math.nan, 1.5], "b": {"c": None}})
+    text = to_json(Comparison.read({"a": [math.inf, -math.inf, math.nan, 1.5], "b": {"c": None}}))
     assert json.loads(text, parse_constant=pytest.fail) == {"a": ["inf", "-inf", None, 1.5], "b": {"c": None}}
 
 
 def test_figures_repeat_byte_by_byte(
     experiment: config.Experiment, runs: pd.DataFrame, tmp_path: Path
 ) -> None:
-    table = summary.summarize(runs, "L")
-    first = figures.save(experiment, table, tmp_path / "a")
-    second = figures.save(experiment, table, tmp_path / "b")
+    result = Comparison.model_validate(summary.to_results(experiment, runs))
+    first = paper.save(experiment, result, tmp_path / "a")
+    second = paper.save(experiment, result, tmp_path / "b")
     assert [path.suffix for path in first] == [".svg", ".png"]
     for left, right in zip(first, second, strict=True):
         assert left.read_bytes() == right.read_bytes()
@@ -272,7 +275,7 @@ def test_the_path_figure_draws_a_line_per_ridge() -> None:
     )
     experiment = config.parse(text)
     runs = runner.run(experiment, splits=2)
-    figure = figures.draw(experiment, summary.summarize(runs, "none"))
+    figure = paper.draw(experiment, Comparison.model_validate(summary.to_results(experiment, runs)))
     axis = figure.axes[0]
     assert [label.get_text() for label in axis.get_legend().get_texts()] == ["ridge 1", "ridge 10"]
     stars = [line for line in axis.lines if line.get_marker() == "*" and len(line.get_xdata())]

@@ -23,8 +23,8 @@ from hypothesis import strategies as st
 
 from lrqr.errors import DataError, UsageError
 from lrqr.results import Comparison, Diagnosed, Evaluation, parse
-from lrqr.show.render import render, write
-from lrqr.show.texts import number, percent, plain
+from lrqr.show import page as pages
+from lrqr.show.words import number, percent, plain
 from lrqr.stats.diagnosis import diagnose
 
 if TYPE_CHECKING:
@@ -134,6 +134,14 @@ def comparison() -> dict[str, Any]:
 
 
 ALL = {"evaluation": evaluation, "unlabeled": unlabeled, "comparison": comparison, "diagnosis": shift}
+
+
+def render(results: dict[str, Any]) -> str:
+    return pages.render(parse(results))
+
+
+def write(results: dict[str, Any], path: Path, *, force: bool = False) -> tuple[Path, Path, Path]:
+    return pages.write(parse(results), path, force=force)
 
 
 class Page(HTMLParser):

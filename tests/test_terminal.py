@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import io
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lrqr.results import Comparison, DataSets, Group, Method
 from lrqr.show import terminal
 from lrqr.show import text as printing
 
@@ -74,26 +74,26 @@ def test_lists_fit_a_narrow_terminal() -> None:
     from lrqr.study.datasets import catalog
 
     sets = catalog()
-    text = printing.render("datasets", {"datasets": sets}, "table")
+    text = printing.render(DataSets.model_validate({"datasets": sets}), "table")
     assert max(map(len, text.splitlines())) <= 80
     assert all(entry["name"] in text.split() for entry in sets)
 
 
-def _compared() -> dict[str, Any]:
+def _compared() -> Comparison:
     row = {
         "name": "robust-weighted", "coverage": 0.98134, "coverage_se": 0.0061, "size": 1.178,
         "size_se": 0.042, "infinite": 0.696, "coverage_difference": 0.07483, "coverage_difference_se": 0.009,
         "size_difference": 0.6207, "size_difference_se": 0.029, "seconds": 0.2053,
     }  # fmt: skip
-    return {
-        "title": "Methods calibrated on source.csv", "nominal": 0.9, "splits": 3, "reference": "lrqr",
-        "methods": [row | {"name": "lrqr"}, row],
-    }  # fmt: skip
+    return Comparison(
+        title="Methods calibrated on source.csv", nominal=0.9, splits=3, reference="lrqr",
+        methods=[Method.model_validate(row | {"name": "lrqr"}), Method.model_validate(row)],
+    )  # fmt: skip
 
 
 @pytest.mark.usefixtures("narrow")
 def test_a_comparison_fits_a_narrow_terminal() -> None:
-    text = printing.render("comparison", _compared(), "table")
+    text = printing.render(_compared(), "table")
     assert max(map(len, text.splitlines())) <= 80
     for whole in (" 98.13 % ±0.61 ", " 1.178 ±0.042 ", " 69.6 % ", " +7.483 ±0.9", " Δ coverage"):
         assert whole in text
@@ -104,7 +104,7 @@ def test_a_comparison_fits_a_narrow_terminal() -> None:
 
 
 def test_piped_a_comparison_is_whole() -> None:
-    text = printing.render("comparison", _compared(), "table")
+    text = printing.render(_compared(), "table")
     assert "+7.483 ±0.9 " in text
     assert "+0.6207 ±0.029" in text
     assert "0.2053" in text
@@ -113,7 +113,7 @@ def test_piped_a_comparison_is_whole() -> None:
 
 def test_of_many_groups_the_first_are_shown() -> None:
     row = {"n": 9, "coverage": 0.9, "low": 0.8, "high": 1.0, "verdict": "compatible", "size": 1.0}
-    rows = [row | {"name": f"group-{k}"} for k in range(23)]
+    rows = [Group.model_validate(row | {"name": f"group-{k}"}) for k in range(23)]
     text = printing._groups("by group", rows)
     assert "group-19" in text
     assert "group-20" not in text

@@ -77,9 +77,10 @@ def fit(ctx: click.Context, /, source: Path, target: Path, output: Path, **flags
             step=step,
         )
     if not ctx.obj["quiet"]:
-        from lrqr.show import summaries
+        from lrqr.commands.inspect import describe
+        from lrqr.show.text import fit_summary
 
-        say(summaries.fit_summary(model, output))
+        say(fit_summary(describe(model), output))
 
 
 @cli.command()
@@ -109,6 +110,6 @@ def predict(ctx: click.Context, /, model: Path, source: Path, output: Path, **fl
     with progress_of(ctx) as step:
         count = run(model, source, output, identifier=flags.pop("id"), step=step, **flags)
     if not ctx.obj["quiet"]:
-        from lrqr.show import summaries
+        from lrqr.show.text import predict_summary
 
-        say(summaries.predict_summary(count, output))
+        say(predict_summary(count, output))

@@ -42,7 +42,7 @@ def evaluate(ctx: click.Context, /, model: Path, labeled: Path, **flags: Any) ->
         results = workflow.evaluate(
             model, labeled, group=flags["group"], infinite=flags["infinite"], on_missing=flags["on_missing"]
         )
-    emit("evaluation", results, flags["output_format"])
+    emit(results, flags["output_format"])
     write_report(ctx, results, report, force=flags["force"])
     if floor is not None:
         workflow.check_coverage_above(results, floor)
@@ -95,7 +95,7 @@ def compare(ctx: click.Context, /, source: Path, target: Path, test: Path, **fla
         progress=not ctx.obj["quiet"],
     )
     results = workflow.results_of(runs, choices, source.name)
-    emit("comparison", results, flags["output_format"])
+    emit(results, flags["output_format"])
     if output is not None:
         paths = workflow.write_run(runs, results, output, force=force)
         say_written(ctx, paths)
@@ -135,7 +135,7 @@ def diagnose(ctx: click.Context, /, source: Path, target: Path, **flags: Any) ->
             on_missing=flags["on_missing"],
             seed=flags["seed"],
         )
-    emit("diagnosis", results, flags["output_format"])
+    emit(results, flags["output_format"])
     write_report(ctx, results, flags["report"], force=flags["force"])
-    if flags["strict"] and results["verdict"] == "no overlap":
-        raise CheckFailed(f"no overlap: {results['promise']} (--strict)")
+    if flags["strict"] and results.verdict == "no overlap":
+        raise CheckFailed(f"no overlap: {results.promise} (--strict)")

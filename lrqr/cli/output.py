@@ -13,29 +13,31 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
+    from lrqr.results import Reported, Result
 
-def emit(kind: str, results: dict[str, Any], output_format: str) -> None:
-    """Print results to stdout."""
-    from lrqr.show import text as printing
 
-    click.echo(printing.render(kind, results, output_format), nl=False)
+def emit(result: Result, output_format: str) -> None:
+    """Print a result to stdout."""
+    from lrqr.show.text import render
+
+    click.echo(render(result, output_format), nl=False)
 
 
 def check_report(path: Path | None, *, force: bool) -> None:
     """Refuse to write over a file or the JSON and CSV beside it (worth asking before the work)."""
     if path is not None:
-        from lrqr.show.render import check_free
+        from lrqr.show.page import check_free
 
         check_free(path, force=force)
 
 
-def write_report(ctx: click.Context, results: dict[str, Any], path: Path | None, *, force: bool) -> None:
+def write_report(ctx: click.Context, result: Reported, path: Path | None, *, force: bool) -> None:
     """Write a report and the same numbers as JSON and CSV, if a report was asked for."""
     if path is None:
         return
-    from lrqr.show.render import write
+    from lrqr.show.page import write
 
-    say_written(ctx, write(results, path, force=force))
+    say_written(ctx, write(result, path, force=force))
 
 
 def say_written(ctx: click.Context, paths: Iterable[Path]) -> None:

@@ -21,8 +21,7 @@ def inspect(path: Path, output_format: str) -> None:
     """Show what a model holds, or a file as it would be read."""
     from lrqr.commands.inspect import inspect as run
 
-    results = run(path)
-    emit("model" if results["kind"] == "model" else "schema", results, output_format)
+    emit(run(path), output_format)
 
 
 @cli.command()
@@ -42,23 +41,23 @@ def reproduce(ctx: click.Context, /, names: tuple[str, ...], **flags: Any) -> No
 
     An interrupted run resumes; the numbers do not depend on the number of jobs.
     """
-    from lrqr.commands import reproduce as workflow
+    from lrqr.results import Experiments
+    from lrqr.study import reproduce as experiments
 
-    if flags["listed"] or not names:
-        emit("experiments", {"experiments": workflow.catalog()}, flags["output_format"])
-        return
-    if flags["dry_run"]:
-        plans = [workflow.plan(name, flags["splits"]) for name in names]
-        emit("experiments", {"experiments": plans}, flags["output_format"])
+    listed = flags["listed"] or not names
+    if listed or flags["dry_run"]:
+        plans = experiments.catalog() if listed else [experiments.dry_run(n, flags["splits"]) for n in names]
+        emit(Experiments.model_validate({"experiments": plans}), flags["output_format"])
         return
     failed: list[str] = []
     for name in names:
-        outcome = workflow.run(
+        outcome = experiments.reproduce(
             name, flags["output"], splits=flags["splits"], jobs=flags["jobs"], progress=not ctx.obj["quiet"]
         )
-        emit("comparison", outcome.results, flags["output_format"])
+        emit(outcome.results, flags["output_format"])
         say_written(ctx, outcome.files)
-        failed += [f"{name}: {claim}" for claim in workflow.failures(outcome)]
+        wrong = (check for check in outcome.results.checks if check.verdict == "fails")
+        failed += [f"{name}: {check.claim} is {check.found}, not {check.expected}" for check in wrong]
     if flags["check"] and failed:
         raise CheckFailed(f"{len(failed)} expectations do not hold: {'; '.join(failed)}")
 
@@ -84,9 +83,10 @@ def datasets() -> None:
 @options.output_format
 def list_datasets(output_format: str) -> None:
     """List the data sets."""
+    from lrqr.results import DataSets
     from lrqr.study.datasets import catalog
 
-    emit("datasets", {"datasets": catalog()}, output_format)
+    emit(DataSets.model_validate({"datasets": catalog()}), output_format)
 
 
 @datasets.command()
@@ -94,9 +94,10 @@ def list_datasets(output_format: str) -> None:
 @options.output_format
 def show(name: str, output_format: str) -> None:
     """Show source, licence, files and shifts of a data set."""
+    from lrqr.results import DataSet
     from lrqr.study.datasets import describe
 
-    emit("dataset", describe(name), output_format)
+    emit(DataSet.model_validate(describe(name)), output_format)
 
 
 @datasets.command()
@@ -121,11 +122,12 @@ def split(ctx: click.Context, /, name: str, output: Path, **flags: Any) -> None:
 @options.output_format
 def verify(names: tuple[str, ...], output_format: str) -> None:
     """Compare the files of data sets with their recorded sha256; exit 3 if one differs."""
+    from lrqr.results import FileStatus, Verification
     from lrqr.study import datasets as stored
 
     problems = {name: stored.verify(name) for name in names or plugins.names("study.datasets")}
-    rows = [{"name": name, "status": "; ".join(found) or "ok"} for name, found in problems.items()]
-    emit("verification", {"files": rows}, output_format)
+    rows = [FileStatus(name=name, status="; ".join(found) or "ok") for name, found in problems.items()]
+    emit(Verification(files=rows), output_format)
     bad = [name for name, found in problems.items() if found]
     if bad:
         raise CheckFailed(f"{len(bad)} of {len(rows)} data sets are not as recorded: {', '.join(bad)}")

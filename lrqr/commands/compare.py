@@ -19,7 +19,8 @@ from lrqr.data.roles import Roles
 from lrqr.errors import UsageError
 from lrqr.methods.estimator import check_coverage
 from lrqr.plugins import suggest
-from lrqr.show.plain import to_json
+from lrqr.results import Comparison, Reported, parse
+from lrqr.show.words import to_json
 from lrqr.study import runner, split, summary
 from lrqr.study.config import Method, Ratio
 from lrqr.study.datasets import Rows, ShiftData
@@ -173,8 +174,8 @@ def all_methods() -> list[str]:
     return sorted(plugins.names("methods"), key=lambda name: (name != "lrqr", name))
 
 
-def results_of(runs: pd.DataFrame, choices: Choices, source: str) -> dict[str, Any]:
-    """Return the keys of ``compare --format json`` (docs/cli.md)."""
+def results_of(runs: pd.DataFrame, choices: Choices, source: str) -> Comparison:
+    """Sum up the runs of `run`."""
     names = list(dict.fromkeys(runs["method"]))
     reference = "lrqr" if "lrqr" in names else str(names[0])
     table = summary.summarize(runs.assign(shift=_NAME), reference)
@@ -187,7 +188,7 @@ def results_of(runs: pd.DataFrame, choices: Choices, source: str) -> dict[str, A
         row["size"] = whole["size"]
     splits = int(table["splits"].max())
     kept = ["method", "split", "coverage", "size"]
-    return {
+    found = {
         "title": f"Methods calibrated on {source}",
         "nominal": choices.coverage,
         "splits": splits,
@@ -196,6 +197,7 @@ def results_of(runs: pd.DataFrame, choices: Choices, source: str) -> dict[str, A
         "runs": runs[kept].to_dict("records"),
         "provenance": {"seed": choices.seed, "share": SHARE if splits > 1 else 1.0},
     }
+    return Comparison.model_validate(found)
 
 
 _SPREADS = ("size_sd", "size_se", "size_difference", "size_difference_se")
@@ -206,9 +208,7 @@ def _known(value: Any) -> Any:
     return value if value is not None and np.isfinite(value) else None
 
 
-def write_run(
-    runs: pd.DataFrame, results: dict[str, Any], folder: Path, *, force: bool = False
-) -> list[Path]:
+def write_run(runs: pd.DataFrame, results: Comparison, folder: Path, *, force: bool = False) -> list[Path]:
     """Write ``results.csv`` (a row per split and method) and ``results.json`` (for ``lrqr report``)."""
     check_output(folder, force=force)
     paths = _paths(folder)
@@ -228,7 +228,7 @@ def _paths(folder: Path) -> list[Path]:
     return [folder / "results.csv", folder / "results.json"]
 
 
-def read_run(folder: Path) -> dict[str, Any]:
+def read_run(folder: Path) -> Reported:
     """Read the results of a run of ``compare`` or ``reproduce``."""
     path = folder / "results.json" if folder.is_dir() else folder
     found = sorted(folder.glob("*/results.json")) if folder.is_dir() and not path.exists() else []
@@ -242,10 +242,10 @@ def read_run(folder: Path) -> dict[str, Any]:
             f"{folder} is no run: it has no results.json (compare and reproduce write one with -o)"
         )
     try:
-        loaded: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        loaded = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise UsageError(f"{path} is not JSON: {error}") from error
-    return loaded
+    return parse(loaded)
 
 
 @dataclass(frozen=True)

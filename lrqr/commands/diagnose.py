@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lrqr.calibrate import model as models
 from lrqr.commands import inputs
@@ -10,6 +10,7 @@ from lrqr.data import tables
 from lrqr.data.columns import schema_differences
 from lrqr.data.encoder import TableEncoder
 from lrqr.data.formats import open_table
+from lrqr.results import Diagnosed, Schema
 from lrqr.stats.diagnosis import diagnose as compare_features
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def diagnose(
     coverage: float | None = None,
     on_missing: str | None = None,
     seed: int = 0,
-) -> dict[str, Any]:
+) -> Diagnosed:
     """Compare the features of two files.
 
     Parameters
@@ -44,8 +45,7 @@ def diagnose(
 
     Returns
     -------
-    dict
-        The keys of ``diagnose --format json`` (docs/cli.md), and pictures for the report.
+    Diagnosed
     """
     fitted = None if model is None else models.load(model)
     roles, _ = inputs.without_map(roles, source)
@@ -68,12 +68,9 @@ def diagnose(
     names = [_unassigned(path, found) for path in (source, target)]
     differences["only_source"] = [name for name in names[0] if name not in names[1]]
     differences["only_target"] = [name for name in names[1] if name not in names[0]]
-    return {
-        **result.to_dict(pictures=True),
-        "promise": result.promise,
-        "nominal": level,
-        "columns": differences,
-    }
+    return Diagnosed(
+        **result.to_dict(pictures=True), promise=result.promise, nominal=level, columns=Schema(**differences)
+    )
 
 
 def _unassigned(path: Path, roles: Roles) -> list[str]:

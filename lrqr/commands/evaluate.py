@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +11,21 @@ from lrqr.calibrate import model as models
 from lrqr.calibrate.model import PRECOMPUTED
 from lrqr.data import tables
 from lrqr.errors import CheckFailed
+from lrqr.results import (
+    Candidate,
+    Coverage,
+    Evaluation,
+    Fit,
+    Group,
+    Histogram,
+    Level,
+    Method,
+    Profile,
+    Shift,
+    Size,
+    WeightedCoverage,
+    WorstSlab,
+)
 from lrqr.stats import metrics
 from lrqr.stats.diagnosis import LITTLE_OVERLAP, NO_OVERLAP
 
@@ -20,6 +35,7 @@ if TYPE_CHECKING:
     from lrqr.arrays import BoolArray, FloatArray
     from lrqr.calibrate.infinity import Infinite
     from lrqr.calibrate.model import Answer, CalibratedModel
+    from lrqr.calibrate.threshold import ThresholdModel
     from lrqr.data.tables import Sample
 
 _NO_GROUP = "(missing)"  # the group of rows that name none: they count in the coverage too
@@ -42,7 +58,7 @@ def evaluate(
     group: str | None = None,
     infinite: Infinite = "allow",
     on_missing: str | None = None,
-) -> dict[str, Any]:
+) -> Evaluation:
     """Judge a model on a file.
 
     Parameters
@@ -61,8 +77,8 @@ def evaluate(
 
     Returns
     -------
-    dict
-        The keys of ``evaluate --format json`` (docs/cli.md).
+    Evaluation
+        Lacks what takes labels if the file has none.
     """
     fitted = models.load(model)
     roles = replace(fitted.roles, group=group)
@@ -70,88 +86,99 @@ def evaluate(
     labels = ("score" if fitted.score == PRECOMPUTED else "outcome",)
     policy = on_missing or fitted.on_missing
     sample = tables.read(labeled, roles, on_missing=policy, need=need, optional=labels)
-    answer = fitted.answer(sample, infinite=infinite)
-    inside = _inside(fitted, sample, answer)
-    sizes = _sizes(fitted, answer)
-    shift = fitted.details["shift"]
-    return {
-        "title": f"{fitted.threshold.method_} on {labeled.name}",
-        "task": "classification" if fitted.task == "classification" else "regression",
-        "outcome": fitted.roles.outcome or fitted.roles.score_column or "",
-        "n": len(sample),
-        "nominal": fitted.coverage,
-        "confidence": 0.95,
-        "coverage": None if inside is None else _without_n(inside, fitted.coverage),
-        "weighted_coverage": _weighted(fitted),
-        "size": _size(fitted, answer, sizes),
-        **_details(fitted, sample, answer, inside, sizes, group),
-        "shift": shift
-        | {
-            "outside_support_here": float(fitted.support.outside(answer.features).mean()),
-            "remark": _remark(shift, inside),
-        },
-        "levels": _levels(fitted, sample, inside),
-        "methods": _side_by_side(fitted, sample, infinite),
-        "profiles": _profiles(fitted, answer),
-        "selection": fitted.details["fit"]["selection"],
-        "criterion": _CRITERIA.get(fitted.details["fit"]["parameters"].get("selection", ""), ""),
-        "model": _describe(fitted),
-        "provenance": fitted.details["provenance"],
-    }
+    rows = _judge(fitted, sample, infinite)
+    weighted = fitted.details["weighted_coverage"]
+    facts = fitted.details["fit"]
+    return Evaluation(
+        title=f"{fitted.threshold.method_} on {labeled.name}",
+        task="classification" if fitted.task == "classification" else "regression",
+        outcome=fitted.roles.outcome or fitted.roles.score_column or "",
+        n=len(sample),
+        nominal=fitted.coverage,
+        confidence=0.95,
+        coverage=None if rows.inside is None else Coverage(**_coverage(rows.inside, fitted.coverage)),
+        weighted_coverage=WeightedCoverage(value=weighted["value"], se=weighted["standard_error"]),
+        size=_size(fitted, rows),
+        **_with_labels(fitted, sample, rows, group),
+        shift=_shift(fitted, rows),
+        levels=_levels(fitted, sample, rows.inside),
+        methods=_side_by_side(fitted, sample, infinite),
+        profiles=_profiles(fitted, rows.answer),
+        selection=[Candidate.read(row) for row in facts["selection"]],
+        criterion=_CRITERIA.get(facts["parameters"].get("selection", ""), ""),
+        model=Fit.read(
+            {"score": fitted.score, "base": None if fitted.base is None else fitted.base.name}
+            | {key: value for key, value in facts.items() if key != "selection"}
+        ),
+        provenance=fitted.details["provenance"],
+    )
 
 
-def check_coverage_above(results: dict[str, Any], floor: float) -> None:
+def check_coverage_above(results: Evaluation, floor: float) -> None:
     """Raise `CheckFailed` if the coverage is below ``floor``, or unknown."""
-    coverage = results["coverage"]
-    if coverage is None:
+    found = results.coverage
+    if found is None:
         raise CheckFailed("--fail-under: the file has no outcomes, so its coverage is not known")
-    if coverage["value"] < floor:
+    if found.value is None or found.value < floor:
         raise CheckFailed(
-            f"coverage {coverage['value']:.4f} on {results['n']} rows is below --fail-under {floor:g} "
-            f"(95 % interval {coverage['low']:.4f} to {coverage['high']:.4f})"
+            f"coverage {found.value or 0.0:.4f} on {results.n} rows is below --fail-under {floor:g} "
+            f"(95 % interval {found.low:.4f} to {found.high:.4f})"
         )
 
 
-def _remark(shift: dict[str, Any], inside: BoolArray | None) -> str | None:
-    return None if inside is None or shift["verdict"] not in (LITTLE_OVERLAP, NO_OVERLAP) else _REMARK
+@dataclass(frozen=True)
+class _Judged:
+    """The rows of a file as one calibrated method answers them.
+
+    Attributes
+    ----------
+    answer : Answer
+    sizes : array of shape (n,)
+        Lengths of intervals or numbers of classes. For a score of the user's own, whose regions are not known
+        here, the thresholds.
+    inside : bool array of shape (n,) or None
+        Whether each outcome is in its interval or set; None without outcomes.
+    """
+
+    answer: Answer
+    sizes: FloatArray
+    inside: BoolArray | None
 
 
-def _inside(model: CalibratedModel, sample: Sample, answer: Answer) -> BoolArray | None:
-    """Whether each row's outcome is in its region; None without outcomes."""
+def _judge(
+    model: CalibratedModel, sample: Sample, infinite: Infinite = "allow", by: ThresholdModel | None = None
+) -> _Judged:
+    answer = model.answer(sample, infinite=infinite, by=by)
     scores = model.scores(sample, answer.prediction)
-    return None if scores is None else scores <= answer.threshold
+    sizes = answer.threshold if model.score == PRECOMPUTED else metrics.region_size(region=answer.region)
+    return _Judged(answer, sizes, None if scores is None else scores <= answer.threshold)
 
 
-def _without_n(inside: BoolArray, nominal: float) -> dict[str, Any]:
+def _coverage(inside: BoolArray, nominal: float) -> dict[str, Any]:
     found = metrics.coverage_summary(covered=inside, nominal=nominal)
-    return {key: value for key, value in found.items() if key != "n"}
+    return {key: found[key] for key in ("value", "low", "high", "verdict")}
 
 
-def _weighted(model: CalibratedModel) -> dict[str, Any]:
-    found = model.details["weighted_coverage"]
-    return {"value": found["value"], "se": found["standard_error"]}
+def _interval(inside: BoolArray, nominal: float) -> dict[str, Any]:
+    found = metrics.coverage_summary(covered=inside, nominal=nominal)
+    return {"coverage": found["value"], "low": found["low"], "high": found["high"]}
 
 
-def _sizes(model: CalibratedModel, answer: Answer) -> FloatArray:
-    """Lengths or numbers of classes; only the owner of a score knows what its regions are, so thresholds."""
-    return answer.threshold if model.score == PRECOMPUTED else metrics.region_size(region=answer.region)
-
-
-def _size(model: CalibratedModel, answer: Answer, sizes: FloatArray) -> dict[str, Any]:
-    sets = answer.region.dtype == np.bool_
+def _size(model: CalibratedModel, rows: _Judged) -> Size:
+    sets = rows.answer.region.dtype == np.bool_
     if model.score == PRECOMPUTED:
-        found = {**metrics.distribution(values=sizes), "empty": None, "full": None, "singleton": None}
-        found["of"] = "threshold"
+        found = {**metrics.distribution(values=rows.sizes), "empty": None, "full": None, "singleton": None}
     else:
-        found = {**metrics.size_summary(region=answer.region), "of": "set" if sets else "interval"}
+        found = metrics.size_summary(region=rows.answer.region)
+    found["of"] = "threshold" if model.score == PRECOMPUTED else "set" if sets else "interval"
     # a set is never infinite, but its threshold may be: then it holds all classes because it must
-    found["infinite"] = float(np.isposinf(answer.threshold).mean())
-    finite = sizes[np.isfinite(sizes)]
-    if not finite.size:
-        return found
-    edges = np.arange(answer.region.shape[1] + 2) - 0.5 if sets else _edges(finite)
-    counts = np.histogram(finite, edges)[0]
-    return found | {"histogram": {"edges": edges.tolist(), "counts": counts.tolist()}}
+    found["infinite"] = float(np.isposinf(rows.answer.threshold).mean())
+    finite = rows.sizes[np.isfinite(rows.sizes)]
+    if finite.size:
+        edges = np.arange(rows.answer.region.shape[1] + 2) - 0.5 if sets else _edges(finite)
+        counts = np.histogram(finite, edges)[0]
+        found["histogram"] = Histogram(edges=edges.tolist(), counts=counts.tolist())
+    return Size(**found)
 
 
 def _edges(values: FloatArray) -> FloatArray:
@@ -163,35 +190,26 @@ def _edges(values: FloatArray) -> FloatArray:
     return np.linspace(low, high, _HISTOGRAM + 1)
 
 
-def _details(
-    model: CalibratedModel,
-    sample: Sample,
-    answer: Answer,
-    inside: BoolArray | None,
-    sizes: FloatArray,
-    group: str | None,
-) -> dict[str, Any]:
-    """Return what takes labels: groups, sizes, the worst slab, the interval score."""
-    if inside is None:
+def _with_labels(model: CalibratedModel, sample: Sample, rows: _Judged, group: str | None) -> dict[str, Any]:
+    """Return what takes labels: groups, ranges of sizes, the worst slab, the interval score."""
+    if rows.inside is None:
         return {"groups": [], "by_size": [], "worst_slab": None, "interval_score": None}
-    nominal = model.coverage
-    groups = []
+    nominal, groups, score = model.coverage, [], None
     if sample.group is not None and group is not None:
         names = np.array([_NO_GROUP if name is None else name for name in sample.group])
-        table = metrics.by_group(covered=inside, group=names, nominal=nominal, sizes=sizes)
-        groups = [{"name": str(row.pop("group")), **row} for row in table]
-    bins = metrics.size_stratified(covered=inside, sizes=_rounded(sizes), nominal=nominal)
-    by_size = [{"name": _span(row), **row} for row in bins if len(bins) > 1]
-    slab = metrics.worst_slab(X=answer.features, covered=inside, nominal=nominal)
-    score = None
+        groups = metrics.by_group(covered=rows.inside, group=names, nominal=nominal, sizes=rows.sizes)
+    bins = metrics.size_stratified(covered=rows.inside, sizes=_rounded(rows.sizes), nominal=nominal)
+    slab = metrics.worst_slab(X=rows.answer.features, covered=rows.inside, nominal=nominal)
     if model.task == "regression" and sample.outcome is not None:
-        lower, upper = answer.region.T
+        lower, upper = rows.answer.region.T
         score = metrics.winkler_score(y=sample.outcome, lower=lower, upper=upper, nominal=nominal)["mean"]
     return {
-        "groups": groups,
+        "groups": [Group(name=str(row.pop("group")), **row) for row in groups],
         "group_column": group or "",
-        "by_size": by_size,
-        "worst_slab": None if slab["n"] < _SLAB_ROWS else _as_slab(slab),
+        "by_size": [Group(name=_span(row), **row) for row in bins if len(bins) > 1],
+        "worst_slab": None
+        if slab["n"] < _SLAB_ROWS
+        else WorstSlab(coverage=slab["value"], low=slab["low"], high=slab["high"], n=slab["n"], share=0.1),
         "interval_score": score,
     }
 
@@ -207,46 +225,41 @@ def _rounded(sizes: FloatArray) -> FloatArray:
     return sizes if unit == 0.0 else np.where(np.isfinite(sizes), np.round(sizes / unit) * unit, sizes)
 
 
-def _as_slab(slab: dict[str, Any]) -> dict[str, Any]:
-    return {"coverage": slab["value"], "low": slab["low"], "high": slab["high"], "n": slab["n"], "share": 0.1}
+def _shift(model: CalibratedModel, rows: _Judged) -> Shift:
+    """Return the shift at the fit, and what these rows add to it."""
+    stored = model.details["shift"]
+    unreachable = stored["verdict"] in (LITTLE_OVERLAP, NO_OVERLAP)
+    outside = float(model.support.outside(rows.answer.features).mean())
+    remark = _REMARK if unreachable and rows.inside is not None else None
+    return Shift.read(stored | {"outside_support_here": outside, "remark": remark})
 
 
-def _levels(model: CalibratedModel, sample: Sample, inside: BoolArray | None) -> list[dict[str, Any]]:
+def _levels(model: CalibratedModel, sample: Sample, inside: BoolArray | None) -> list[Level]:
     """Return the coverage reached at each level that the method was calibrated at; nothing without labels."""
     if inside is None or not model.threshold.levels_:
         return []
     reached = {model.coverage: inside}
     for level in model.threshold.levels_:
-        other = _inside(model, sample, model.answer(sample, by=model.threshold.at(level)))
+        other = _judge(model, sample, by=model.threshold.at(level)).inside
         reached |= {} if other is None else {level: other}
+    return [Level(nominal=level, **_interval(reached[level], level)) for level in sorted(reached)]
+
+
+def _side_by_side(model: CalibratedModel, sample: Sample, infinite: Infinite) -> list[Method]:
+    """Return the model and its companions on the same rows."""
     found = []
-    for level in sorted(reached):
-        row = metrics.coverage_summary(covered=reached[level], nominal=level)
-        found.append({"nominal": level, "coverage": row["value"], "low": row["low"], "high": row["high"]})
+    for name, method in {model.threshold.method_: model.threshold, **model.companions}.items():
+        rows = _judge(model, sample, "allow" if infinite == "error" else infinite, method)
+        row = {} if rows.inside is None else _interval(rows.inside, model.coverage)
+        row["size"] = float(rows.sizes.mean()) if rows.sizes.size else None
+        row["infinite"] = float(np.isposinf(rows.answer.threshold).mean())
+        if np.isposinf(rows.sizes).any():
+            row["size_clipped"] = float(_judge(model, sample, "clip", method).sizes.mean())
+        found.append(Method(name=name, **row))
     return found
 
 
-def _side_by_side(model: CalibratedModel, sample: Sample, infinite: Infinite) -> list[dict[str, Any]]:
-    """Return the model and its companions on the same rows."""
-    rows = []
-    for name, method in {model.threshold.method_: model.threshold, **model.companions}.items():
-        answer = model.answer(sample, infinite="allow" if infinite == "error" else infinite, by=method)
-        sizes = _sizes(model, answer)
-        inside = _inside(model, sample, answer)
-        row: dict[str, Any] = {"name": name}
-        if inside is not None:
-            found = metrics.coverage_summary(covered=inside, nominal=model.coverage)
-            row |= {"coverage": found["value"], "low": found["low"], "high": found["high"]}
-        row |= {"size": float(sizes.mean()) if sizes.size else None}
-        row |= {"infinite": float(np.isposinf(answer.threshold).mean())}
-        if np.isposinf(sizes).any():
-            clipped = _sizes(model, model.answer(sample, infinite="clip", by=method))
-            row["size_clipped"] = float(clipped.mean())
-        rows.append(row)
-    return rows
-
-
-def _profiles(model: CalibratedModel, answer: Answer) -> list[dict[str, Any]]:
+def _profiles(model: CalibratedModel, answer: Answer) -> list[Profile]:
     """Thresholds against the most shifted features: quartiles in bins of about equal count."""
     names = list(model.encoder.names_)
     found = []
@@ -258,11 +271,5 @@ def _profiles(model: CalibratedModel, answer: Answer) -> list[dict[str, Any]]:
         quartiles = [np.quantile(part, [0.25, 0.5, 0.75], method="inverted_cdf").tolist() for part in parts]
         low, middle, high = (list(column) for column in zip(*quartiles, strict=True))
         x = [float(np.median(values[bins == k])) for k in np.unique(bins)]
-        found.append({"feature": feature["name"], "x": x, "threshold": middle, "low": low, "high": high})
+        found.append(Profile(feature=feature["name"], x=x, threshold=middle, low=low, high=high))
     return found
-
-
-def _describe(model: CalibratedModel) -> dict[str, Any]:
-    """Return what the model is, without its tables."""
-    fit = {key: value for key, value in model.details["fit"].items() if key != "selection"}
-    return {"score": model.score, "base": None if model.base is None else model.base.name} | fit

@@ -15,6 +15,7 @@ from lrqr.calibrate.model import PRECOMPUTED
 from lrqr.data import tables
 from lrqr.data.encoder import warn_unseen
 from lrqr.errors import DataError, UsageError
+from lrqr.results import Predicted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -36,7 +37,7 @@ def predict(
     infinite: Infinite = "allow",
     force: bool = False,
     step: Callable[[str], None] = lambda _: None,
-) -> dict[str, Any]:
+) -> Predicted:
     """Write thresholds, and intervals or sets, for every row of a file.
 
     Parameters
@@ -49,9 +50,7 @@ def predict(
 
     Returns
     -------
-    dict
-        ``rows``, and how many of them have an ``infinite`` threshold, an ``empty`` answer, or lie ``outside``
-        the source's support.
+    Predicted
     """
     if output.exists() and output.samefile(source):
         raise UsageError(f"{output} is the input itself: give the predictions another name")
@@ -61,7 +60,7 @@ def predict(
     check_id(fitted, roles.id)
     need = fitted.needed(*(["id"] if roles.id else []))
     unseen: Counter[tuple[str, str]] = Counter()
-    count = {"rows": 0, "infinite": 0, "empty": 0, "outside": 0}
+    count = Counter(rows=0, infinite=0, empty=0, outside=0)
 
     def answers() -> Iterator[pd.DataFrame]:
         for sample in tables.batches(
@@ -71,16 +70,18 @@ def predict(
             if infinite == "error":
                 _refuse_infinite(answer, sample)
             frame = frame_of(fitted, sample, answer, roles.id or "row")
-            count["rows"] += len(frame)
-            count["infinite"] += int(np.isposinf(answer.threshold).sum())
-            count["empty"] += int(_empty(answer).sum())
-            count["outside"] += int(frame["outside_support"].sum())
+            count.update(
+                rows=len(frame),
+                infinite=int(np.isposinf(answer.threshold).sum()),
+                empty=int(_empty(answer).sum()),
+                outside=int(frame["outside_support"].sum()),
+            )
             yield frame
             step(f"{count['rows']:,} rows")
 
     tables.write(output, answers(), force=force)
     warn_unseen(unseen)
-    return count
+    return Predicted(**count)
 
 
 def frame_of(model: CalibratedModel, sample: Sample, answer: Answer, name: str = "row") -> pd.DataFrame:

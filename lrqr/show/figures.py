@@ -1,37 +1,151 @@
-"""The figures of a report. Each function returns one, or None when its data are missing.
+"""The figures of results: one style, drawn with matplotlib.
 
-Shapes and dashes repeat what color says; the description repeats what the picture says.
+Each function of a figure on the page returns it, or None when its data are missing. Shapes and dashes repeat
+what color says, for the color-blind; a description repeats in words what the picture shows. The page owns its
+colors, so that light, dark and print share one SVG: `finish` replaces ours by CSS variables.
 """
 
 from __future__ import annotations
 
+import io
 import math
+import re
 from contextlib import contextmanager
+from dataclasses import dataclass
+from html import escape
 from typing import TYPE_CHECKING, Any
 
+import matplotlib as mpl
 import numpy as np
+from matplotlib.figure import Figure as Canvas
+from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from lrqr.show.canvas import (
-    DASHES,
-    INK,
-    MARKERS,
-    SERIES,
-    Figure,
-    canvas,
-    finish,
-    lambda_axis,
-    percent_axis,
-    short,
-)
-from lrqr.show.texts import number, percent
+from lrqr.show.words import number, percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Canvas
 
-    from lrqr.results import Candidate, Group, Histogram, Level, Method, Panel, Profile
+    from lrqr.results import (
+        Candidate,
+        Concentration,
+        Feature,
+        Group,
+        Histogram,
+        Level,
+        Method,
+        Overlap,
+        Panel,
+        Profile,
+    )
+
+INK, GRID = "#1a1d21", "#e1e4e8"
+SERIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f", "#332288")
+"""Colors after Okabe and Ito (2008), which the color-blind can tell apart."""
+MARKERS = "osD^vPX*"
+DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1)), (0, (1, 1)))
+_CSS = {INK: "currentColor", GRID: "var(--grid)"} | {
+    color: f"var(--series-{index})" for index, color in enumerate(SERIES, start=1)
+}
+_WIDTH = 4.4  # inches; narrow, so that a phone need not shrink the letters much
+STYLE: Any = {
+    "svg.fonttype": "none",
+    "text.parse_math": False,  # a feature may be called "$"
+    "font.size": 11,
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.linewidth": 0.8,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": GRID,
+    "grid.linewidth": 0.6,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "text.color": INK,
+    "legend.frameon": False,
+    "legend.fontsize": 10,
+    "figure.constrained_layout.use": True,
+}
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A picture: its name in the page, its caption, what it shows in words, and the SVG itself."""
+
+    name: str
+    caption: str
+    description: str
+    svg: str
+
+
+@contextmanager
+def canvas(height: float) -> Iterator[tuple[Canvas, Axes]]:
+    """Yield an empty figure, ``height`` inches high, and its axes, in the report's style."""
+    with mpl.rc_context(STYLE):
+        drawing = Canvas(figsize=(_WIDTH, height))
+        yield drawing, drawing.subplots()
+
+
+def short(text: str, longest: int = 24) -> str:
+    """Return ``text``, cut with an ellipsis when longer than ``longest``."""
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def percent_axis(axes: Axes, which: str) -> None:
+    """Label the axes in ``which`` ("x", "y" or "xy") in percent."""
+    formatter = FuncFormatter(lambda value, _: f"{100 * value:.4g}%")
+    if "x" in which:
+        axes.xaxis.set_major_formatter(formatter)
+    if "y" in which:
+        axes.yaxis.set_major_formatter(formatter)
+
+
+def lambda_axis(axes: Axes, values: Sequence[float]) -> None:
+    """Make the x axis one of λ: logarithmic when the values span much, with a place for 0."""
+    positive = [value for value in values if value > 0]
+    if positive and max(positive) > 20 * min(positive):
+        axes.set_xscale("symlog" if min(values) <= 0 else "log", **_linear_part(values, positive))
+        axes.xaxis.set_minor_formatter(NullFormatter())
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.set_xlabel("regularization λ")
+
+
+def _linear_part(values: Sequence[float], positive: Sequence[float]) -> dict[str, float]:
+    return {"linthresh": min(positive)} if min(values) <= 0 else {}
+
+
+def finish(drawing: Canvas, name: str, caption: str, description: str) -> Figure:
+    """Return the drawing as SVG that fits into the page."""
+    buffer = io.StringIO()
+    with mpl.rc_context({"svg.hashsalt": name}):  # same numbers, same bytes
+        drawing.savefig(
+            buffer,
+            format="svg",
+            transparent=True,
+            metadata={"Date": None, "Creator": None, "Format": None, "Type": None},
+        )
+    svg = buffer.getvalue()
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    for stand_in, color in _CSS.items():
+        svg = svg.replace(stand_in, color)
+    # Many figures share one page: their ids must not meet.
+    svg = re.sub(r'\bid="', f'id="{name}-', svg)
+    svg = re.sub(r'href="#', f'href="#{name}-', svg)
+    svg = re.sub(r"url\(#", f"url(#{name}-", svg)
+    svg = re.sub(r"font: ([^;\"]*?)px [^;\"]*", r"font-size: \1px; font-family: inherit", svg)
+    box = re.search(r'viewBox="([^"]*)"', svg)
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
+        f'viewBox="{box.group(1) if box else ""}" role="img" '
+        f'aria-labelledby="{name}-title {name}-desc">'
+        f'<title id="{name}-title">{escape(caption)}</title>'
+        f'<desc id="{name}-desc">{escape(description)}</desc>'
+    )
+    return Figure(name, caption, description, re.sub(r"<svg[^>]*>", lambda _: head, svg, count=1))
 
 
 def calibration(levels: Sequence[Level], nominal: float) -> Figure | None:
@@ -254,3 +368,70 @@ def _bars(method: Method) -> Any:
 
 def _finite(value: float | None) -> bool:
     return value is not None and math.isfinite(value)
+
+
+def overlap(scores: Overlap | None) -> Figure | None:
+    """Domain scores of source and target, one over the other."""
+    if scores is None or not scores.source:
+        return None
+    with canvas(2.7) as (drawing, axes):
+        shares = [
+            np.asarray(counts) / max(float(np.sum(counts)), 1.0) for counts in (scores.source, scores.target)
+        ]
+        shared = float(np.minimum(*shares).sum())
+        for index, (share, label) in enumerate(zip(shares, ("source", "target"), strict=True)):
+            axes.stairs(share, scores.edges, fill=True, color=SERIES[index], alpha=0.25, linewidth=0)
+            axes.stairs(
+                share,
+                scores.edges,
+                color=SERIES[index],
+                label=label,
+                linewidth=1.6,
+                linestyle=DASHES[index],
+            )
+        percent_axis(axes, "y")
+        axes.set(xlabel="domain score (log-odds of being a target row)", ylabel="rows")
+        axes.set_ylim(top=1.3 * float(np.max(shares)))  # room for the legend
+        axes.legend(loc="upper right", ncols=2)
+        words = (
+            f"Histograms of the domain score of source and target rows; they share {percent(shared)} of "
+            "their area. Where the target has rows and the source has none, nothing was learned."
+        )
+        return finish(drawing, "overlap", "Overlap of source and target", words)
+
+
+def concentration(weights: Concentration | None) -> Figure | None:
+    """Which share of the weight the heaviest source rows carry."""
+    if weights is None or len(weights.rows) < 2:
+        return None
+    with canvas(2.7) as (drawing, axes):
+        axes.plot([0, 1], [0, 1], color=INK, linewidth=0.9, dashes=(4, 3), label="equal weights")
+        axes.plot(weights.rows, weights.weight, color=SERIES[0], label="estimated weights")
+        percent_axis(axes, "xy")
+        axes.set(xlabel="heaviest source rows", ylabel="share of the weight")
+        axes.legend(loc="lower right")
+        tenth = float(np.interp(0.1, weights.rows, weights.weight))
+        words = f"The heaviest 10% of the source rows carry {percent(tenth)} of the weight."
+        return finish(drawing, "concentration", "How the weight is spread over source rows", words)
+
+
+def differences(features: Sequence[Feature]) -> Figure | None:
+    """Standardized differences of the most shifted features."""
+    shown = [feature for feature in features if feature.standardized_difference is not None][:12]
+    if not shown:
+        return None
+    with canvas(0.9 + 0.26 * len(shown)) as (drawing, axes):
+        values = [float(feature.standardized_difference or 0) for feature in shown]
+        for place, value in enumerate(values):
+            axes.plot([0, value], [place, place], color=SERIES[0], linewidth=2)
+        axes.plot(values, range(len(shown)), "o", color=SERIES[0], markersize=5)
+        axes.axvline(0, color=INK, linewidth=0.8)
+        axes.set_yticks(range(len(shown)), [short(feature.name) for feature in shown])
+        axes.set_ylim(len(shown) - 0.5, -0.5)
+        axes.grid(visible=False, axis="y")
+        axes.set_xlabel("standardized difference")
+        caption = "Most shifted features: target minus source, in standard deviations"
+        words = "Standardized differences of the most shifted features: " + ", ".join(
+            f"{feature.name} {value:+.2f}" for feature, value in zip(shown[:5], values[:5], strict=True)
+        )
+        return finish(drawing, "differences", caption, words + ".")

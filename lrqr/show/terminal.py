@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import shutil
 import sys
@@ -10,8 +9,10 @@ import textwrap
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
+from lrqr.show.words import cell
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 _PLAIN_WIDTH = 200
 _GAP = 3  # between two columns of a table
@@ -113,34 +114,6 @@ def wrapped(text: str, *, first: str = "", rest: str = "", stream: TextIO | None
         )
         or first.rstrip()
     )
-
-
-def cell(value: Any) -> str:
-    """Write a value for people: four digits, ∞, a dash for what is not known."""
-    if value is None or value != value:  # noqa: PLR0124 - NaN
-        return "–"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        return {float("inf"): "∞", float("-inf"): "−∞"}.get(value, f"{value:.4g}")
-    if isinstance(value, list | tuple):
-        return ", ".join(map(cell, value))
-    return str(value)
-
-
-def percent(value: float | None, digits: int = 1) -> str:
-    """Write a share of 1 as a percentage."""
-    return "–" if value is None else f"{100 * value:.{digits}f} %"
-
-
-def to_csv(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Write records as CSV, with the columns of the first one that has each."""
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    buffer = io.StringIO()
-    writer = csv.DictWriter(buffer, names, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return buffer.getvalue()
 
 
 @contextmanager

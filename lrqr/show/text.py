@@ -1,199 +1,244 @@
-"""Results as text for people, JSON or CSV for programs: one layout for each kind of result."""
+"""Results as text: a layout for each type, what a command says when it is done, Markdown, JSON, CSV."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lrqr.show.terminal import cell, fitting, percent, table, to_csv, wrapped
+from lrqr.results import (
+    Comparison,
+    DataSet,
+    DataSets,
+    Diagnosed,
+    Evaluation,
+    Experiments,
+    Model,
+    Table,
+    Verification,
+)
+from lrqr.show.terminal import fitting, table, wrapped
+from lrqr.show.words import MISSING, VERDICTS, advice, cell, fixed_percent, flatten, to_csv, to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
 
-Results = dict[str, Any]
-
-_VERDICTS = {
-    "below": "BELOW the promise: the interval lies under it",
-    "compatible": "compatible with the promise: the interval holds it",
-    "above": "above the promise: safe, but larger than needed",
-}
-
+    from lrqr.results import Check, Distribution, Fit, Group, Method, Predicted, Result, Size
 
 _GROUPS = 20  # as many are shown
 _CLIPPED = "infinite thresholds count as the largest calibration score in sizes"
-_BELOW = (
-    "these rows may differ from the target of the fit, or the outcome may depend on the features in another "
-    "way than in the source, which no weighting can repair"
-)
+_LISTS = {
+    Comparison: "methods",
+    Table: "columns",
+    Experiments: "experiments",
+    DataSets: "datasets",
+    Verification: "files",
+}
 
-_BELOW_SPLIT = "split takes no account of the shift: calibrate with --method lrqr"
 
+def render(result: Result, output_format: str) -> str:
+    """Write the result of a command as ``table`` (text for people), ``json`` or ``csv``.
 
-def render(kind: str, results: Results, output_format: str) -> str:
-    """Write results of a kind as ``table``, ``json`` or ``csv``."""
+    The CSV has a row for each entry of the list that a result is about (methods, columns, experiments, data
+    sets), or else a row ``key,value`` for each number.
+    """
     if output_format == "json":
-        from lrqr.show.plain import to_json
-
-        return to_json(results)
+        return to_json(result)
     if output_format == "csv":
-        return to_csv(_records(kind, results))
-    text = {
-        "evaluation": _evaluation,
-        "comparison": _comparison,
-        "diagnosis": _diagnosis,
-        "model": _model,
-        "schema": _schema,
-        "experiments": _experiments,
-        "datasets": _datasets,
-        "dataset": _dataset,
-        "verification": _verification,
-    }[kind](results)
-    return text.rstrip() + "\n"
+        return to_csv(_records(result))
+    return _LAYOUTS[type(result)](result).rstrip() + "\n"
 
 
-def _records(kind: str, results: Results) -> list[dict[str, Any]]:
-    """Return the rows of the CSV: the list that a result is about, or else key and value."""
-    lists = {
-        "comparison": "methods",
-        "schema": "columns",
-        "experiments": "experiments",
-        "datasets": "datasets",
-        "verification": "files",
+def _records(result: Result) -> list[dict[str, Any]]:
+    values = result.to_dict()
+    rows = values.get(_LISTS.get(type(result), ""), [])
+    if "panels" in values:
+        rows = [{"panel": panel["name"], **row} for panel in values["panels"] for row in panel["methods"]]
+    if not rows:
+        return [{"key": key, "value": value} for key, value in flatten(result)]
+    return [{k: "; ".join(map(str, v)) if isinstance(v, list) else v for k, v in row.items()} for row in rows]
+
+
+# ------------------------------------------------------------------------------- what a command says
+
+
+def fit_summary(model: Model, output: Path) -> str:
+    """Say in a few lines what a fit came to and what to do next."""
+    fit, shift = model.fit, model.shift
+    base = "" if model.base is None else f" (base learner {model.base}, fitted on the other half)"
+    outside = f"{fixed_percent(shift.outside_support)} of the target outside the source's support"
+    rows = f"{fit.n_source} source rows{base} for {fit.n_target} target rows"
+    asked = f"{100 * (fit.coverage or 0.0):g} % coverage, score {model.score}"
+    lines = [
+        f"{fit.method}: calibrated on {rows}, {_features(fit)}, {asked}",
+        f"shift: {shift.verdict} ({_apart(shift)}, {outside})",
+        f"  {shift.promise}",
+    ]
+    if fit.gap is not None and fit.feature_map != "constant":  # there, nothing is pulled towards anything
+        state = "converged" if fit.converged else "NOT CONVERGED"
+        chosen = f"ridge {fit.ridge:.4g}, regularization {fit.regularization:.4g}"
+        lines.append(f"chosen: {chosen}; duality gap {fit.gap:.1e}, {state}")
+    if fit.thresholds is not None:
+        lines.append(f"thresholds on the target: {_thresholds(fit.thresholds)}")
+    answers = "sets" if model.roles["classes"] else "intervals"
+    lines += [f"Wrote {output}", f"Next: lrqr predict {output} NEW_ROWS -o {answers}.csv"]
+    lines.append(f"      lrqr evaluate {output} LABELED_TARGET_ROWS")
+    return "\n".join(lines)
+
+
+def _features(fit: Fit) -> str:
+    given = f"{fit.n_features} feature{'s' if fit.n_features != 1 else ''}"
+    if fit.feature_map == "learned":
+        return f"2 features learned from {given}"
+    if fit.feature_map == "constant":
+        ratios = "the given ratios" if fit.thresholds is None else f"a ratio learned from {given}"
+        return f"a constant shape, lifted by {ratios}"
+    if fit.unanswered:
+        lost = f"would leave {fixed_percent(fit.unanswered)} of the target without a finite threshold"
+        return f"{given} as given (a learned ratio {lost})"
+    return given
+
+
+def _thresholds(found: Distribution) -> str:
+    if found.infinite == 1.0:
+        return "all infinite, since no finite answer keeps the promise there"
+    low, high = cell(found.quantiles["0.05"]), cell(found.quantiles["0.95"])
+    shares = f"90 % between {low} and {high}, {fixed_percent(found.infinite)} infinite"
+    return f"median {cell(found.median)}, {shares}"
+
+
+def predict_summary(count: Predicted, output: Path) -> str:
+    """Say how many rows were written and what is remarkable about them."""
+    notes = {
+        "with an infinite threshold": count.infinite,
+        "empty": count.empty,
+        "outside the source's support, where nothing can be promised": count.outside,
     }
-    rows: Sequence[Mapping[str, Any]] = results.get(lists.get(kind, ""), [])
-    if kind == "comparison" and "panels" in results:
-        rows = [{"panel": panel["name"], **row} for panel in results["panels"] for row in panel["methods"]]
-    if rows:
-        return [{key: _flat(value) for key, value in row.items()} for row in rows]
-    from lrqr.show.plain import to_rows
-
-    return [{"key": key, "value": value} for key, value in to_rows(results)]
+    remarks = "; ".join(f"{rows} {what}" for what, rows in notes.items() if rows)
+    return f"Wrote {count.rows} rows to {output}" + (f" ({remarks})" if remarks else "")
 
 
-def _flat(value: Any) -> Any:
-    return "; ".join(map(str, value)) if isinstance(value, list | tuple) else value
+# ------------------------------------------------------------------------------------------- layouts
 
 
-# ---------------------------------------------------------------------------------------------- layouts
-
-
-def _evaluation(results: Results) -> str:
-    coverage, nominal, size = results["coverage"], results["nominal"], results["size"]
-    weighted = results["weighted_coverage"]
-    rows: list[tuple[str, str]] = [("rows", str(results["n"])), ("promised coverage", percent(nominal))]
-    if coverage is None:
-        rows.append(("coverage", "not known: the file has no outcomes"))
-        value = f"{percent(weighted['value'])} ± {percent(weighted['se'])} (standard error)"
-        rows.append(("weighted source coverage", value))
-        rows.append(("", "measured on the source, weighted towards the target: as good as those weights"))
-    else:
-        interval = f"{percent(coverage['low'])} to {percent(coverage['high'])}"
-        rows.append(("coverage", f"{percent(coverage['value'])}  (95 % interval {interval})"))
-        rows.append(("verdict", _VERDICTS[coverage["verdict"]]))
-        if coverage["verdict"] == "below":
-            rows.append(("", _BELOW_SPLIT if results["model"]["method"] == "split" else _BELOW))
-    of = {"set": "set size", "interval": "interval length", "threshold": "threshold"}[size["of"]]
-    finite = " of the finite ones" if 0.0 < (size["infinite"] or 0.0) < 1.0 and size["of"] != "set" else ""
-    rows.append((of, f"mean {cell(size['mean'])}{finite}, median {cell(size['median'])}"))
-    shares = ("infinite", "empty") if size["of"] == "interval" else ("infinite", "empty", "full", "singleton")
-    rows.append(
-        ("shares", ", ".join(f"{name} {percent(size[name])}" for name in shares if size[name] is not None))
-    )
-    if results["interval_score"] is not None:
-        rows.append(("interval score", f"{cell(results['interval_score'])}{finite}"))
-    slab = results["worst_slab"]
+def _evaluation(result: Evaluation) -> str:
+    of = {"set": "set size", "interval": "interval length", "threshold": "threshold"}[result.size.of]
+    rows = [("rows", result.n), ("promised coverage", fixed_percent(result.nominal))]
+    rows += [*_coverage(result), *_sizes(result.size, of, result.interval_score)]
+    slab = result.worst_slab
     if slab:
-        interval = f"{percent(slab['low'])} to {percent(slab['high'])}"
-        rows.append(("worst slab", f"{percent(slab['coverage'])} of {slab['n']} held-out rows ({interval})"))
-    shift = results["shift"]
-    effective = f"effective size {shift['effective_size']:.0f} of {shift['n_source']}"
-    rows.append(("shift", f"{shift['verdict']}; domain AUC {shift['auc']:.2f}, {effective}"))
-    if shift["remark"]:
-        rows.append(("", f"{shift['promise']} {shift['remark']}"))
-    rows.append(("outside support", percent(shift["outside_support_here"]) + " of these rows"))
-    blocks = [_pairs(results["title"], rows)]
-    if results["groups"]:
-        blocks.append(_groups(f"by {results['group_column']}", results["groups"]))
-    if results["by_size"]:
-        blocks.append(_groups(f"by {of}", results["by_size"], of.rpartition(" ")[2]))
-    blocks.append(_methods("the same rows by other methods", results["methods"]))
-    return "\n\n".join(blocks)
+        held_out = f"{slab.n} held-out rows ({_between(slab.low, slab.high)})"
+        rows.append(("worst slab", f"{fixed_percent(slab.coverage)} of {held_out}"))
+    if result.shift:
+        rows.append(("shift", f"{result.shift.verdict}; {_apart(result.shift)}"))
+        if result.shift.remark:
+            rows.append(("", f"{result.shift.promise} {result.shift.remark}"))
+        outside = fixed_percent(result.shift.outside_support_here)
+        rows.append(("outside support", f"{outside} of these rows"))
+    blocks = [_pairs(result.title, rows)]
+    if result.groups:
+        blocks.append(_groups(f"by {result.group_column}", result.groups))
+    if result.by_size:
+        blocks.append(_groups(f"by {of}", result.by_size, of.rpartition(" ")[2]))
+    return "\n\n".join([*blocks, _methods("the same rows by other methods", result.methods)])
 
 
-def _groups(title: str, groups: Sequence[Mapping[str, Any]], name: str = "group") -> str:
+def _coverage(result: Evaluation) -> list[tuple[str, Any]]:
+    found, weighted = result.coverage, result.weighted_coverage
+    if found is not None:
+        value = f"{fixed_percent(found.value)}  (95 % interval {_between(found.low, found.high)})"
+        rows = [("coverage", value), ("verdict", VERDICTS.get(found.verdict, found.verdict))]
+        if found.verdict == "below":
+            rows.append(("", advice("below", result.model.method if result.model else None)))
+        return rows
+    rows = [("coverage", "not known: the file has no outcomes")]
+    if weighted is not None:
+        value = f"{fixed_percent(weighted.value)} ± {fixed_percent(weighted.se)} (standard error)"
+        meaning = "measured on the source, weighted towards the target: as good as those weights"
+        rows += [("weighted source coverage", value), ("", meaning)]
+    return rows
+
+
+def _sizes(size: Size, of: str, interval_score: float | None) -> list[tuple[str, Any]]:
+    finite = " of the finite ones" if 0.0 < (size.infinite or 0.0) < 1.0 and size.of != "set" else ""
+    names = ("infinite", "empty") if size.of == "interval" else ("infinite", "empty", "full", "singleton")
+    shares = {name: getattr(size, name) for name in names}
+    rows = [
+        (of, f"mean {cell(size.mean)}{finite}, median {cell(size.median)}"),
+        ("shares", ", ".join(f"{k} {fixed_percent(v)}" for k, v in shares.items() if v is not None)),
+    ]
+    if interval_score is not None:
+        rows.append(("interval score", f"{cell(interval_score)}{finite}"))
+    return rows
+
+
+def _groups(title: str, groups: Sequence[Group], name: str = "group") -> str:
     rows = [
         (
-            row["name"],
-            row["n"],
-            percent(row["coverage"]),
-            f"{percent(row['low'])} to {percent(row['high'])}",
-            row["verdict"] + (" (few rows)" if row.get("small") else ""),
-            row.get("size"),
+            group.name,
+            group.n,
+            fixed_percent(group.coverage),
+            _between(group.low, group.high),
+            group.verdict + (" (few rows)" if group.small else ""),
+            group.size,
         )
-        for row in groups[:_GROUPS]
+        for group in groups[:_GROUPS]
     ]
     columns = (name, "n", "coverage", "interval (Holm)", "verdict", "mean size")
-    more = (
-        f"\n and {len(groups) - _GROUPS} more: --format json has them all." if len(groups) > _GROUPS else ""
-    )
+    left = len(groups) - _GROUPS
+    more = f"\n and {left} more: --format json has them all." if left > 0 else ""
     return table(columns, rows, title=title) + more
 
 
-def _methods(title: str, methods: Sequence[Mapping[str, Any]]) -> str:
-    judged = ("coverage", "95 % interval") if all("coverage" in row for row in methods) else ()
-    rows = []
-    for row in methods:
-        found = (
-            [percent(row["coverage"]), f"{percent(row['low'])} to {percent(row['high'])}"] if judged else []
+def _methods(title: str, methods: Sequence[Method]) -> str:
+    judged = ("coverage", "95 % interval") if all(row.coverage is not None for row in methods) else ()
+    rows = [
+        (
+            row.name,
+            *([fixed_percent(row.coverage), _between(row.low, row.high)] if judged else []),
+            row.finite_size[0],
+            fixed_percent(row.infinite),
         )
-        size = row.get("size_clipped", row["size"])
-        rows.append((row["name"], *found, size, percent(row["infinite"])))
+        for row in methods
+    ]
     laid_out = table(("method", *judged, "mean size", "infinite"), rows, title=title)
-    clipped = any("size_clipped" in row for row in methods)
-    return laid_out + (f"\n {_CLIPPED}." if clipped else "")
+    return laid_out + (f"\n {_CLIPPED}." if any(row.clipped for row in methods) else "")
 
 
-def _comparison(results: Results) -> str:
-    panels = results.get("panels") or [results | {"name": results["title"]}]
+def _comparison(result: Comparison) -> str:
     columns = ("method", "coverage", "size", "infinite", "Δ coverage", "Δ size", "seconds")
     blocks = []
     left_out: dict[str, None] = {}
-    for panel in panels:
+    for panel in result.all_panels():
         rows = [
             (
-                row["name"],
-                _plus_minus(row["coverage"], row["coverage_se"], 100.0, " %"),
-                # where infinite thresholds are clipped to the largest calibration score
-                _plus_minus(row.get("size_clipped", row["size"]), row.get("size_clipped_se", row["size_se"])),
-                percent(row["infinite"]),
-                *_differences(row, results["reference"]),
-                row["seconds"],
+                row.name,
+                _plus_minus(row.coverage, row.coverage_se, 100.0, " %"),
+                _plus_minus(*row.finite_size),
+                fixed_percent(row.infinite),
+                *_differences(row, result.reference),
+                row.seconds,
             )
-            for row in panel["methods"]
+            for row in panel.methods
         ]
-        title = f"{panel['name']}: promised {percent(panel['nominal'])}, splits: {panel['splits']}"
+        name = panel.name or result.title
+        title = f"{name}: promised {fixed_percent(panel.nominal)}, splits: {panel.splits}"
         shown, cut, lost = fitting(columns, rows, ("seconds", "Δ size", "Δ coverage"))
         blocks.append(table(shown, cut, title=title))
         left_out |= dict.fromkeys(lost)
-    notes = (
-        f"Means ± standard errors over splits; Δ: paired difference to {results['reference']}, of coverage "
-        f"in percentage points; {_CLIPPED}."
-    )
-    lines = [notes]
+    differences = f"Δ: paired difference to {result.reference}, of coverage in percentage points"
+    lines = [f"Means ± standard errors over splits; {differences}; {_CLIPPED}."]
     if left_out:
         lines.append(f"For want of room without {', '.join(left_out)}: see --format csv or a wider terminal.")
-    lines += [
-        f"{check['verdict']}: {check['claim']} {check['found']} (expected {check['expected']})"
-        for check in results.get("checks", [])
-    ]
+    lines += [f"{c.verdict}: {c.claim} {c.found} (expected {c.expected})" for c in result.checks]
     return "\n\n".join([*blocks, "\n".join(wrapped(line, rest="  ") for line in lines)])
 
 
-def _differences(row: Mapping[str, Any], reference: str) -> tuple[str, str]:
-    if row["name"] == reference:
-        return "–", "–"
+def _differences(row: Method, reference: str) -> tuple[str, str]:
+    if row.name == reference:
+        return MISSING, MISSING
     return (
-        _plus_minus(row["coverage_difference"], row["coverage_difference_se"], 100.0, sign="+"),
-        _plus_minus(row["size_difference"], row["size_difference_se"], sign="+"),
+        _plus_minus(row.coverage_difference, row.coverage_difference_se, 100.0, sign="+"),
+        _plus_minus(row.size_difference, row.size_difference_se, sign="+"),
     )
 
 
@@ -201,102 +246,100 @@ def _plus_minus(
     value: float | None, error: float | None, scale: float = 1.0, unit: str = "", sign: str = ""
 ) -> str:
     if value is None:
-        return "–"
+        return MISSING
     shown = f"{scale * value:{sign}.4g}{unit}"
     return shown if error is None else f"{shown} ±{scale * error:.2g}"
 
 
-def _diagnosis(results: Results) -> str:
-    auc = f"{results['auc']:.3f}  (95 % interval {results['auc_low']:.3f} to {results['auc_high']:.3f})"
-    effective = f"{results['effective_size']:.1f} of {results['n_source']} source rows"
-    rows = [
-        ("verdict", f"{results['verdict']} (for a coverage of {percent(results['nominal'])})"),
-        ("what may be promised", results["promise"]),
-        ("rows", f"{results['n_source']} source, {results['n_target']} target"),
+def _diagnosis(result: Diagnosed) -> str:
+    auc = f"{result.auc:.3f}  (95 % interval {result.auc_low:.3f} to {result.auc_high:.3f})"
+    rows: list[tuple[str, Any]] = [
+        ("verdict", f"{result.verdict} (for a coverage of {fixed_percent(result.nominal)})"),
+        ("what may be promised", result.promise),
+        ("rows", f"{result.n_source} source, {result.n_target} target"),
         ("domain AUC", auc),
-        ("effective size", effective),
-        ("largest weight", percent(results["largest_weight"]) + " of the total on one row"),
-        ("outside support", percent(results["outside_support"]) + " of the target rows"),
-        ("negative mass", percent(results["negative_mass"]) + " of the least-squares ratio"),
+        ("effective size", f"{result.effective_size:.1f} of {result.n_source} source rows"),
+        ("largest weight", f"{fixed_percent(result.largest_weight)} of the total on one row"),
+        ("outside support", f"{fixed_percent(result.outside_support)} of the target rows"),
+        ("negative mass", f"{fixed_percent(result.negative_mass)} of the least-squares ratio"),
     ]
-    columns = results["columns"]
-    rows += [
-        (f"columns only in the {side}", ", ".join(columns[f"only_{side}"]))
-        for side in ("source", "target")
-        if columns[f"only_{side}"]
-    ]
-    rows += [
-        (f"{c['name']}", f"{c['source']} in the source, {c['target']} in the target")
-        for c in columns["changed_types"]
-    ]
-    rows += [
-        (f"{c['name']}", f"{c['rows']} target rows hold categories never seen: {', '.join(c['categories'])}")
-        for c in columns["unseen_categories"]
-    ]
+    if result.columns is not None:
+        one_sided = {"source": result.columns.only_source, "target": result.columns.only_target}
+        rows += [(f"columns only in the {side}", names) for side, names in one_sided.items() if names]
+        rows += [
+            (c["name"], f"{c['source']} in the source, {c['target']} in the target")
+            for c in result.columns.changed_types
+        ]
+        rows += [
+            (c["name"], f"{c['rows']} target rows hold categories never seen: {cell(c['categories'])}")
+            for c in result.columns.unseen_categories
+        ]
     features = [
-        (f["name"], f["standardized_difference"], f["coefficient"], f["mean_source"], f["mean_target"])
-        for f in results["features"][:10]
+        (f.name, f.standardized_difference, f.coefficient, f.mean_source, f.mean_target)
+        for f in result.features[:10]
     ]
     names = ("feature", "difference", "coefficient", "source mean", "target mean")
-    return "\n\n".join(
-        [
-            _pairs("source and target", rows),
-            table(
-                names, features, title="most shifted features: difference of the means in standard deviations"
-            ),
-        ]
-    )
+    title = "most shifted features: difference of the means in standard deviations"
+    return _pairs("source and target", rows) + "\n\n" + table(names, features, title=title)
 
 
-def _model(results: Results) -> str:
-    fit, shift = results["fit"], results["shift"]
-    roles = [(name, value) for name, value in results["roles"].items() if value]
-    chosen = [(k, v) for k, v in fit.items() if k not in ("parameters", "selection", "thresholds")]
-    about = [("score", results["score"]), ("base learner", results["base"]), *chosen, *roles]
-    about.append(("shift", f"{shift['verdict']}: {shift['promise']}"))
+def _model(result: Model) -> str:
+    roles = [(name, value) for name, value in result.roles.items() if value]
+    fit, apart = result.fit.to_dict(), ("parameters", "selection", "thresholds")
+    chosen = [(key, value) for key, value in fit.items() if key not in apart]
+    about = [("score", result.score), ("base learner", result.base), *chosen, *roles]
+    about.append(("shift", f"{result.shift.verdict}: {result.shift.promise}"))
     blocks = [_pairs("model", about)]
-    if results["coefficients"]:
-        ranked = sorted(results["coefficients"].items(), key=lambda item: -abs(item[1]))
+    if result.coefficients:
+        ranked = sorted(result.coefficients.items(), key=lambda item: -abs(item[1]))
         blocks.append(table(("feature", "coefficient"), ranked[:20], title="threshold, largest coefficients"))
-    if fit["selection"]:
+    if result.fit.selection:
         names = list(fit["selection"][0])
         rows = [[row.get(name) for name in names] for row in fit["selection"]]
         blocks.append(table(names, rows, title="cross-validation"))
-    flat = [(k, v) for k, v in results["provenance"].items() if not isinstance(v, dict)]
-    flat += [
-        (f"{k} file", f"{v['name']} {v['sha256'][:12]}…") for k, v in results["provenance"]["inputs"].items()
-    ]
-    blocks.append(_pairs("provenance", flat))
+    files = {f"{k} file": f"{v['name']} {v['sha256'][:12]}…" for k, v in result.provenance["inputs"].items()}
+    versions = {k: v for k, v in result.provenance.items() if not isinstance(v, dict)}
+    blocks.append(_pairs("provenance", [*versions.items(), *files.items()]))
     return "\n\n".join(blocks)
 
 
-def _schema(results: Results) -> str:
-    rows = [(c["name"], c["kind"], c["missing"], ", ".join(c["examples"])) for c in results["columns"]]
-    title = f"{results['rows']} rows, {len(rows)} columns"
+def _table(result: Table) -> str:
+    rows = [(c.name, c.kind, c.missing, c.examples) for c in result.columns]
+    title = f"{result.rows} rows, {len(rows)} columns"
     return table(("column", "read as", "missing", "examples"), rows, title=title)
 
 
-def _experiments(results: Results) -> str:
-    rows = [
-        (e["name"], e["title"], len(e["shifts"]), len(e["methods"]), e["splits"], e["fits"])
-        for e in results["experiments"]
-    ]
+def _experiments(result: Experiments) -> str:
+    rows = [(e.name, e.title, len(e.shifts), len(e.methods), e.splits, e.fits) for e in result.experiments]
     return table(("experiment", "title", "shifts", "methods", "splits", "fits"), rows)
 
 
-def _datasets(results: Results) -> str:
-    rows = [(d["name"], d["title"], len(d["shifts"]), d["license"]) for d in results["datasets"]]
+def _datasets(result: DataSets) -> str:
+    rows = [(d.name, d.title, len(d.shifts), d.license) for d in result.datasets]
     return table(("data set", "title", "shifts", "license"), rows)
 
 
-def _dataset(results: Results) -> str:
-    rows = [(key, value) for key, value in results.items() if key != "files"]
-    files = [(file["name"], file["size"], file["sha256"]) for file in results["files"]]
-    return "\n\n".join([_pairs(results["name"], rows), table(("file", "bytes", "sha256"), files)])
+def _dataset(result: DataSet) -> str:
+    rows = [(key, value) for key, value in result.to_dict().items() if key != "files"]
+    files = [(file.name, file.size, file.sha256) for file in result.files]
+    return "\n\n".join([_pairs(result.name, rows), table(("file", "bytes", "sha256"), files)])
 
 
-def _verification(results: Results) -> str:
-    return table(("data set", "status"), [(row["name"], row["status"]) for row in results["files"]])
+def _verification(result: Verification) -> str:
+    return table(("data set", "status"), [(row.name, row.status) for row in result.files])
+
+
+_LAYOUTS: dict[type[Result], Callable[[Any], str]] = {
+    Evaluation: _evaluation,
+    Comparison: _comparison,
+    Diagnosed: _diagnosis,
+    Model: _model,
+    Table: _table,
+    Experiments: _experiments,
+    DataSets: _datasets,
+    DataSet: _dataset,
+    Verification: _verification,
+}
 
 
 def _pairs(title: str, rows: Sequence[tuple[str, Any]]) -> str:
@@ -305,3 +348,75 @@ def _pairs(title: str, rows: Sequence[tuple[str, Any]]) -> str:
         wrapped(cell(value), first=f"  {name:<{width}}  ", rest=" " * (width + 4)) for name, value in rows
     ]
     return "\n".join([title, *lines])
+
+
+def _between(low: float | None, high: float | None) -> str:
+    return f"{fixed_percent(low)} to {fixed_percent(high)}"
+
+
+def _apart(shift: Any) -> str:
+    return f"domain AUC {shift.auc:.2f}, effective size {shift.effective_size:.0f} of {shift.n_source}"
+
+
+# ------------------------------------------------------------------------------------------ Markdown
+
+
+def to_markdown(result: Comparison) -> str:
+    """Return one table per shift, and one of the recorded claims, the paper's numbers beside ours.
+
+    Coverage and its spread are in percent; ± is the standard deviation over splits, as in the paper, and
+    "se" the standard error of the mean.
+    """
+    parts = [f"# {result.title}", ""]
+    if result.paper:
+        parts += [f"Paper: {result.paper}. Nominal coverage {result.nominal:.0%}.", ""]
+    for panel in result.panels:
+        parts += [f"## {panel.name} ({panel.splits} splits)", "", *_panel(panel.methods), ""]
+    if result.checks:
+        parts += ["## Recorded expectations", "", *_checks(result.checks), ""]
+    return "\n".join(parts)
+
+
+def _panel(methods: Sequence[Method]) -> list[str]:
+    published = any(m.published_coverage is not None or m.published_size is not None for m in methods)
+    head = ["method", "coverage % ± sd (se)", "size (se)", "infinite %", "Δ coverage % (se)"]
+    head += ["paper: coverage %", "paper: size"] if published else []
+    lines = [_row(head), _row(["---", *["---:"] * (len(head) - 1)])]
+    for m in methods:
+        cells = [
+            m.name,
+            f"{_spread(m.coverage, m.coverage_sd)} ({_percent(m.coverage_se)})",
+            f"{_number(m.size)} ({_number(m.size_se, 2)})",
+            _percent(m.infinite),
+            f"{_percent(m.coverage_difference, '+')} ({_percent(m.coverage_difference_se)})",
+        ]
+        if published:
+            sd = m.published_coverage_sd
+            paper = _percent(m.published_coverage) if sd is None else _spread(m.published_coverage, sd)
+            cells += [paper, _number(m.published_size)]
+        lines.append(_row(cells))
+    return lines
+
+
+def _checks(checks: Sequence[Check]) -> list[str]:
+    head = ["claim", "expected", "found", "", "why"]
+    rows = [[c.claim, c.expected, c.found, c.verdict, c.reason] for c in checks]
+    return [_row(head), _row(["---"] * len(head)), *map(_row, rows)]
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _percent(value: float | None, sign: str = "") -> str:
+    return fixed_percent(value, sign, unit="")
+
+
+def _spread(value: float | None, sd: float | None) -> str:
+    return f"{_percent(value)} ± {_percent(sd)}"
+
+
+def _number(value: float | None, digits: int = 3) -> str:
+    if value is None:
+        return MISSING
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.{digits}g}"

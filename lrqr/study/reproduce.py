@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
-import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lrqr import plugins
 from lrqr.errors import UsageError
+from lrqr.results import Comparison
+from lrqr.show.text import to_markdown
+from lrqr.show.words import to_json
 from lrqr.study import config, runner, summary
-from lrqr.study.markdown import to_markdown
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import pandas as pd
 
 
@@ -32,7 +30,7 @@ class Outcome:
         One row per shift and method: see :func:`lrqr.study.summary.summarize`.
     checks : DataFrame
         One row per recorded claim and shift.
-    results : dict
+    results : Comparison
         The same for reports and JSON.
     files : list of Path
         What was written.
@@ -42,7 +40,7 @@ class Outcome:
     runs: pd.DataFrame
     summary: pd.DataFrame
     checks: pd.DataFrame
-    results: dict[str, Any]
+    results: Comparison
     files: list[Path]
 
 
@@ -113,16 +111,14 @@ def reproduce(
     runs = runner.run(experiment, place, splits=splits, jobs=jobs, progress=progress)
     table = summary.summarize(runs, experiment.reference)
     checks = summary.check(experiment, runs)
-    results = summary.to_results(experiment, runs)
+    results = Comparison.model_validate(summary.to_results(experiment, runs))
     files = write(place, experiment, runs, results)
     return Outcome(experiment, runs, table, checks, results, files)
 
 
-def write(
-    place: Path, experiment: config.Experiment, runs: pd.DataFrame, results: Mapping[str, Any]
-) -> list[Path]:
+def write(place: Path, experiment: config.Experiment, runs: pd.DataFrame, results: Comparison) -> list[Path]:
     """Write the tables, the JSON and the figure of a run into a folder; return their paths."""
-    from lrqr.study import figures
+    from lrqr.show import paper
 
     table = summary.summarize(runs, experiment.reference)
     frames = {"results": runs, "summary": table, "checks": summary.check(experiment, runs)}
@@ -134,19 +130,4 @@ def write(
     for file, text in texts.items():
         (place / file).write_text(text, encoding="utf-8")
         files.append(place / file)
-    return [*files, *figures.save(experiment, table, place / "figure")]
-
-
-def to_json(results: Mapping[str, Any]) -> str:
-    """Return strict JSON: infinities become "inf" and "-inf", NaN becomes null."""
-    return json.dumps(_plain(results), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None if math.isnan(value) else str(value)
-    return value
+    return [*files, *paper.save(experiment, results, place / "figure")]

@@ -1,49 +1,35 @@
-"""The page: results and figures poured into the template."""
+"""A result as one self-contained HTML page, with the same numbers as JSON and CSV beside it."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lrqr.errors import UsageError
-from lrqr.results import Comparison, Evaluation, Panel, Shift, parse
-from lrqr.show import texts
-from lrqr.show.plain import CSV_HEAD, to_csv, to_json
+from lrqr.results import Comparison, Evaluation, Panel, parse
+from lrqr.show import words
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Sequence
 
-    from lrqr.results import Diagnosed
-    from lrqr.show.canvas import Figure
+    from lrqr.results import Reported, Shift
+    from lrqr.show.figures import Figure
+
+_CSV_HEAD = "quantity,value\n"
 
 
-def render(results: Mapping[str, Any]) -> str:
-    """Return the report on ``results`` as one self-contained HTML page.
+def render(result: Reported) -> str:
+    """Return the report on what ``evaluate``, ``compare``, ``reproduce`` or ``diagnose`` found as HTML.
 
-    Parameters
-    ----------
-    results : mapping
-        What ``evaluate``, ``compare``, ``reproduce`` or ``diagnose`` found, as ``--format json`` prints it;
-        :mod:`lrqr.results` documents every key.
-
-    Returns
-    -------
-    str
-        HTML with inline style and inline SVG: no script, no request to a network or another file.
-
-    Raises
-    ------
-    DataError
-        If the results are of no known kind, or lack or mistype a key.
+    Style and figures (SVG) are inside the page: no script, no request to a network or another file.
     """
-    # Heavy libraries are loaded here, since `--format json` needs this package too, but no page.
+    # These are slow to import, and most commands make no page.
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
     from lrqr.stats.diagnosis import PROMISES
 
-    parsed = parse(results)
     environment = Environment(
         loader=PackageLoader("lrqr.show", "templates"),
         autoescape=True,
@@ -51,19 +37,19 @@ def render(results: Mapping[str, Any]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(percent=texts.percent, number=texts.number, plain=texts.plain, flat=texts.flat)
+    environment.filters.update({name: getattr(words, name) for name in ("percent", "number", "flat")})
     environment.globals.update(
-        coverage_words=texts.COVERAGE_WORDS,
+        verdicts=words.VERDICTS,
         shift_words=PROMISES,
-        advice=texts.ADVICE,
-        level_of=texts.LEVEL_OF,
+        advice=words.advice,
+        level_of=words.LEVEL_OF,
         picture=lambda figure: Markup(figure.svg),  # noqa: S704 - drawn by lrqr.show.figures, escaped there
     )
-    kind = type(parsed).__name__.lower()
-    return environment.get_template(f"{kind}.html.j2").render(page=parsed, figures=_draw(parsed)) + "\n"
+    template = environment.get_template(f"{type(result).__name__.lower()}.html.j2")
+    return template.render(page=result, figures=_draw(result)) + "\n"
 
 
-def write(results: Mapping[str, Any], path: str | Path, *, force: bool = False) -> tuple[Path, Path, Path]:
+def write(result: Reported, path: str | Path, *, force: bool = False) -> tuple[Path, Path, Path]:
     """Write the page to ``path`` and the same numbers as ``.json`` and ``.csv`` beside it.
 
     Returns
@@ -78,7 +64,8 @@ def write(results: Mapping[str, Any], path: str | Path, *, force: bool = False) 
         As `check_free`; nothing is then written.
     """
     paths = check_free(path, force=force)
-    for item, text in zip(paths, (render(results), to_json(results), to_csv(results)), strict=True):
+    numbers = words.to_csv([{"quantity": path, "value": value} for path, value in words.flatten(result)])
+    for item, text in zip(paths, (render(result), words.to_json(result), numbers), strict=True):
         item.write_text(text, encoding="utf-8", newline="\n")
     return paths
 
@@ -120,65 +107,58 @@ def _is_report(path: Path) -> bool:
     try:
         text = path.read_text(encoding="utf-8")
         if path.suffix == ".csv":
-            return text.startswith(CSV_HEAD)
+            return text.startswith(_CSV_HEAD)
         parse(json.loads(text))
     except (OSError, ValueError, TypeError):
         return False
     return True
 
 
-def _draw(page: Evaluation | Comparison | Diagnosed) -> dict[str, list[Figure]]:
+def _draw(result: Reported) -> dict[str, list[Figure]]:
     """Return the figures of each section."""
-    if isinstance(page, Evaluation):
-        drawn = _draw_evaluation(page)
-    elif isinstance(page, Comparison):
-        drawn = _draw_comparison(page)
+    from lrqr.show import figures
+
+    drawn: dict[str, Sequence[Figure | None]] = {}
+    if isinstance(result, Evaluation):
+        drawn = _draw_evaluation(result)
+    elif isinstance(result, Comparison):
+        drawn = {
+            f"panel-{index}": figures.methods(panel, name=f"methods-{index}", spread=result.spread)
+            for index, panel in enumerate(result.all_panels())
+        }
+        drawn["shift"] = _draw_shift(result.shift)
     else:
-        drawn = {"shift": _draw_shift(page)}
+        drawn = {"shift": _draw_shift(result)}
     return {section: [item for item in items if item is not None] for section, items in drawn.items()}
 
 
 def _draw_shift(shift: Shift | None) -> list[Figure | None]:
-    from lrqr.show import shift_figures
+    from lrqr.show import figures
 
     if shift is None:
         return []
     return [
-        shift_figures.overlap(shift.overlap),
-        shift_figures.concentration(shift.concentration),
-        shift_figures.differences(shift.features),
+        figures.overlap(shift.overlap),
+        figures.concentration(shift.concentration),
+        figures.differences(shift.features),
     ]
 
 
-def _draw_evaluation(page: Evaluation) -> dict[str, list[Figure | None]]:
+def _draw_evaluation(page: Evaluation) -> dict[str, Sequence[Figure | None]]:
     from lrqr.show import figures
 
-    unit = size_name(page)
-    by_size = f"Coverage by {'length' if page.task == 'regression' else 'size'}"
-    panel = Panel(nominal=page.nominal, methods=page.methods)
+    bars = figures.coverage_bars
+    of = "length" if page.task == "regression" else "size"
     return {
         "coverage": [figures.calibration(page.levels, page.nominal)],
-        "size": [figures.sizes(page.size.histogram, unit=unit, median=page.size.median)],
-        "groups": [
-            figures.coverage_bars(page.groups, page.nominal, name="groups", caption="Coverage by group")
-        ],
-        "by_size": [figures.coverage_bars(page.by_size, page.nominal, name="by-size", caption=by_size)],
+        "size": [figures.sizes(page.size.histogram, unit=size_name(page), median=page.size.median)],
+        "groups": [bars(page.groups, page.nominal, name="groups", caption="Coverage by group")],
+        "by_size": [bars(page.by_size, page.nominal, name="by-size", caption=f"Coverage by {of}")],
         "shift": _draw_shift(page.shift),
-        "methods": list(figures.methods(panel, name="methods")),
-        "thresholds": list(figures.profiles(page.profiles)),
+        "methods": figures.methods(Panel(nominal=page.nominal, methods=page.methods), name="methods"),
+        "thresholds": figures.profiles(page.profiles),
         "selection": [figures.selection(page.selection, page.criterion)],
     }
-
-
-def _draw_comparison(page: Comparison) -> dict[str, list[Figure | None]]:
-    from lrqr.show import figures
-
-    drawn: dict[str, list[Figure | None]] = {
-        f"panel-{index}": list(figures.methods(panel, name=f"methods-{index}", spread=page.spread))
-        for index, panel in enumerate(page.all_panels())
-    }
-    drawn["shift"] = _draw_shift(page.shift)
-    return drawn
 
 
 def size_name(page: Evaluation) -> str:

@@ -1,0 +1,163 @@
+"""Values in words, as JSON and as CSV: the same everywhere that a result is shown."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from lrqr.results import Result
+
+MISSING = "–"
+
+VERDICTS = {
+    "below": "below the promise: even the upper end of the interval lies under it",
+    "compatible": "compatible with the promise: it lies inside the interval",
+    "above": "above the promise: safe, but larger than needed",
+}
+"""What the verdict on a coverage means."""
+
+_CAUSES = (
+    "These rows may differ from the target of the fit, or the outcome may depend on the features in another "
+    "way than in the source, which no weighting can repair. See which groups fall short; label some target "
+    "rows and calibrate on them."
+)
+_CAUSE_OF_SPLIT = "The method split takes no account of the shift: calibrate with --method lrqr."
+
+LEVEL_OF = {
+    "below": "bad",
+    "compatible": "good",
+    "above": "fair",
+    "no shift detected": "good",
+    "shift within reach": "good",
+    "little overlap": "fair",
+    "no overlap": "bad",
+    "agree": "good",
+    "holds": "good",
+    "differ": "bad",
+    "fails": "bad",
+}
+"""How good a verdict is: the color of its badge."""
+
+
+def advice(verdict: str, method: str | None = None) -> str:
+    """Return what to think of and to do about a verdict on a coverage; empty if it is as promised."""
+    if verdict == "below":
+        return _CAUSE_OF_SPLIT if method == "split" else _CAUSES
+    if verdict == "above":
+        return "Nothing must be done. Another method, or more target rows, may give smaller ones."
+    return ""
+
+
+# ---------------------------------------------------------------------------------------- numbers
+
+
+def percent(value: float | None, digits: int = 1) -> str:
+    """Return a share as a percentage without needless zeros: 0.9 -> "90%", 0.9123 -> "91.2%"."""
+    if value is None or math.isnan(value):
+        return MISSING
+    if math.isinf(value):
+        return number(value)
+    text = f"{100 * value:.{digits}f}"
+    return number(float(text), len(text)) + "%"
+
+
+def fixed_percent(value: float | None, sign: str = "", unit: str = " %") -> str:
+    """Return a share as a percentage with one decimal, for columns of text: 0.9 -> "90.0 %"."""
+    return MISSING if value is None else f"{100 * value:{sign}.1f}{unit}"
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """Return a number with ``digits`` significant digits and no needless zeros; infinity as ∞."""
+    if value is None or math.isnan(value):
+        return MISSING
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    if value == int(value) and abs(value) < 1e9:
+        return f"{int(value):,}".replace("-", "−")
+    if abs(value) >= 10 ** (digits - 1):
+        return f"{value:,.{1 if abs(value) < 10**digits else 0}f}".replace("-", "−")
+    return f"{value:.{digits}g}".replace("-", "−")
+
+
+def short_number(value: float) -> str:
+    """Return a number for the terminal, to copy from: integers whole, else four significant digits."""
+    return str(value) if isinstance(value, int) else f"{value:.4g}" if math.isfinite(value) else number(value)
+
+
+def plain(value: Any, figure: Callable[[float], str] = number) -> str:
+    """Return any value for a reader, with numbers as ``figure`` writes them."""
+    if value is None or value == "":
+        return MISSING
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int | float):
+        return figure(value)
+    if isinstance(value, list | tuple):
+        return ", ".join(plain(item, figure) for item in value)
+    return str(value)
+
+
+def cell(value: Any) -> str:
+    """Return any value for the terminal."""
+    return plain(value, short_number)
+
+
+def flat(values: Mapping[str, Any], above: str = "") -> list[tuple[str, str]]:
+    """Return nested facts as (name, text) pairs, the names of what is nested joined by dots."""
+    pairs: list[tuple[str, str]] = []
+    for key, value in values.items():
+        name = f"{above} · {key}" if above else str(key)
+        if isinstance(value, dict) and value:
+            pairs += flat(value, name)
+        else:
+            pairs.append((name.replace("_", " "), plain(value)))
+    return pairs
+
+
+# ----------------------------------------------------------------------------------- JSON and CSV
+
+
+def to_json(result: Result) -> str:
+    """Return a result as strict JSON: infinities become the strings "inf" and "-inf", NaN null."""
+    return json.dumps(_strict(result.to_dict()), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _strict(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _strict(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_strict(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else str(value)
+    return value
+
+
+def to_csv(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return records as CSV; the columns are the keys of all of them, in the order of their appearance."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    buffer = io.StringIO()
+    writer = csv.DictWriter(buffer, names, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return buffer.getvalue()
+
+
+def flatten(result: Result) -> list[tuple[str, str]]:
+    """Return a result as pairs of a path and a value: ``("groups.0.coverage", "0.91")``."""
+    rows: list[tuple[str, str]] = []
+
+    def walk(path: str, value: Any) -> None:
+        if isinstance(value, dict | list):
+            for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+                walk(f"{path}.{key}" if path else str(key), item)
+        else:
+            rows.append((path, "" if value is None else str(value)))
+
+    walk("", _strict(result.to_dict()))
+    return rows
