@@ -3,10 +3,15 @@
 
 from __future__ import annotations
 
+import ast
+import itertools
+import typing
 from pathlib import Path
+from typing import Any
 
 import click
 
+from lrqr import results
 from lrqr.cli import cli
 
 PATH = Path(__file__).parents[1] / "docs" / "cli.md"
@@ -50,7 +55,7 @@ exclude = ["id", "date"]
 `_LRQR_COMPLETE=fish_source lrqr | source`) completes commands, options and the names of methods and scores.
 """
 
-_TAIL = """\
+_OUTPUTS = """\
 ## What comes out
 
 `lrqr predict` writes the identifier (or `row`, the row number from 0), `threshold`, then
@@ -61,25 +66,15 @@ _TAIL = """\
 
 and `outside_support`: whether the row lies where the source has none, so that nothing can be promised.
 
-`--format json` prints strict JSON (infinity is the string `"inf"`, unknown is `null`):
+`--format json` prints strict JSON: infinity is the string `"inf"`, unknown is `null`, and a part that does
+not apply is left out. `--format csv` prints one row for each method, column, experiment or data set, or else
+the columns `key` and `value`, with paths such as `groups.0.coverage`; a report's CSV calls them `quantity`
+and `value`. Shares (coverage, infinite, ...) are fractions of 1. **Size** means the mean length of intervals, in
+units of the outcome, or the mean number of classes in sets. First the results of the commands, then their
+parts.
+"""
 
-* `evaluate`: `n`, `nominal`, `coverage` (`value`, `low`, `high`, `verdict`: `below`, `compatible` or `above`;
-  `null` without outcomes), `weighted_coverage` (`value`, `se`: source coverage weighted towards the target),
-  `size` (`mean` of the finite ones, infinite without any, `median`, `quantiles`, shares `infinite`, `empty`,
-  `full`, `singleton`), `interval_score`, `groups`, `by_size` (empty where all sizes are equal), `worst_slab`
-  (`null` with fewer than 50 held-out rows in it), `levels` (coverage reached at 50 to 95 %; for the methods
-  `lrqr` and `split` only, since others would store the calibration rows once more for each level), `shift`
-  (of the fit, as `diagnose` says it), `methods` (the same rows by other methods; `size` is infinite if one
-  row's is, and `size_clipped` then counts infinite thresholds as the largest calibration score), `profiles`,
-  `selection` (the cross-validation table) and its `criterion`, `model`, `provenance`.
-* `compare`: `methods` (`name`, `coverage`, `coverage_se`, `size`, `size_se`, `size_clipped`, `infinite`,
-  `seconds`, and paired differences to the `reference`), `nominal`, `splits`, `runs`. In
-  `size_clipped` infinite thresholds count as the largest calibration score.
-* `diagnose`: `n_source`, `n_target`, `auc`, `auc_low`, `auc_high`, `effective_size`, `largest_weight`,
-  `outside_support`, `negative_mass`, `verdict`, `promise`, `features`, `columns`.
-* `inspect`: of a model `score`, `roles`, `features`, `coefficients`, `fit` (with the certificate `gap` and
-  the cross-validation table `selection`), `shift`, `provenance`; of a file `rows` and `columns`.
-
+_MODEL = """\
 ## The model directory
 
 `artifact.json` holds the state as JSON, `arrays.npz` its arrays, `base.skops` a base learner of `--base`,
@@ -102,12 +97,42 @@ def reference() -> str:
                 _section(inner, click.Context(inner, info_name=label, parent=context))
                 for label, inner in command.commands.items()
             ]
-    return "\n".join([_HEAD, *pages, _TAIL])
+    return "\n".join([_HEAD, *pages, _OUTPUTS, *_results(), _MODEL])
 
 
 def _section(command: click.Command, context: click.Context) -> str:
     context.max_content_width = context.terminal_width = 100
     return f"## `{context.command_path}`\n\n```\n{command.get_help(context)}\n```\n"
+
+
+def _results() -> list[str]:
+    """Return a table of the keys of each command's result, then of each part that results are made of."""
+    module = ast.parse(Path(results.__file__).read_text(encoding="utf-8"))
+    texts: dict[str, dict[str, str]] = {"Result": {}}
+    pages: list[tuple[bool, str]] = []
+    for item in module.body:
+        if not isinstance(item, ast.ClassDef) or item.name == "Result":
+            continue
+        declared = getattr(results, item.name)
+        texts[item.name] = texts[declared.__base__.__name__] | {
+            field.target.id: text.value.value
+            for field, text in itertools.pairwise(item.body)
+            if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr)
+        }
+        rows = [
+            f"| `{name}` | {texts[item.name][name]}{_part(field.annotation)} |"
+            for name, field in declared.model_fields.items()
+        ]
+        head = [f"### {item.name}", "", declared.__doc__, "", "| Key | |", "|---|---|"]
+        pages.append((not declared.__doc__.startswith("`"), "\n".join([*head, *rows, ""])))
+    return [page for _, page in sorted(pages, key=lambda entry: entry[0])]
+
+
+def _part(annotation: Any) -> str:
+    """Return a link to the part that a field holds, if it holds one."""
+    inner = [annotation, *typing.get_args(annotation)]
+    parts = [kind.__name__ for kind in inner if isinstance(kind, type) and issubclass(kind, results.Result)]
+    return f" See [{parts[0]}](#{parts[0].lower()})." if parts else ""
 
 
 if __name__ == "__main__":
