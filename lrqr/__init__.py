@@ -6,9 +6,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lrqr.calibrate.classifier import ConformalClassifier
     from lrqr.calibrate.model import load
-    from lrqr.calibrate.regressor import ConformalRegressor
+    from lrqr.calibrate.wrapper import ConformalClassifier, ConformalRegressor
     from lrqr.commands.compare import compare
     from lrqr.methods.lrqr import LRQR
 
@@ -17,8 +16,8 @@ __all__ = ["LRQR", "ConformalClassifier", "ConformalRegressor", "__version__", "
 
 _HOMES = {
     "LRQR": "lrqr.methods.lrqr",
-    "ConformalClassifier": "lrqr.calibrate.classifier",
-    "ConformalRegressor": "lrqr.calibrate.regressor",
+    "ConformalClassifier": "lrqr.calibrate.wrapper",
+    "ConformalRegressor": "lrqr.calibrate.wrapper",
     "compare": "lrqr.commands.compare",
     "load": "lrqr.calibrate.model",
 }

@@ -48,8 +48,7 @@ def load(package: str, name: str) -> ModuleType:
     known = names(package)
     dashed = name.replace("_", "-")
     if dashed not in known:
-        kind = package.rpartition(".")[2].removesuffix("s")
-        raise UsageError(f"unknown {kind} {name!r}{suggest(name, known)}; choose one of: {', '.join(known)}")
+        check_choice(package.rpartition(".")[2].removesuffix("s"), name, known)
     return importlib.import_module(f"lrqr.{package}.{dashed.replace('-', '_')}")
 
 
@@ -58,3 +57,11 @@ def suggest(word: str, choices: Iterable[str]) -> str:
     by_folded = {choice.casefold(): choice for choice in choices}
     near = difflib.get_close_matches(word.casefold(), list(by_folded), n=1, cutoff=0.6)
     return f", did you mean {by_folded[near[0]]!r}?" if near else ""
+
+
+def check_choice(kind: str, value: object, known: Iterable[str]) -> None:
+    """Raise UsageError unless ``value`` is one of the ``known`` names; the message lists them."""
+    known = tuple(known)
+    if value not in known:
+        hint = suggest(str(value), known)
+        raise UsageError(f"unknown {kind} {value!r}{hint}; choose one of: {', '.join(known)}")

@@ -18,9 +18,8 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 import lrqr
 from lrqr import plugins
 from lrqr.calibrate import store as artifact
-from lrqr.calibrate.classifier import ConformalClassifier
-from lrqr.calibrate.regressor import ConformalRegressor
 from lrqr.calibrate.threshold import ThresholdModel
+from lrqr.calibrate.wrapper import ConformalClassifier, ConformalRegressor
 from lrqr.data.roles import Roles
 from lrqr.errors import DataError, LrqrWarning, UsageError
 from lrqr.methods.lrqr import LRQR

@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from lrqr.calibrate import maps
 from lrqr.calibrate import store as artifact
-from lrqr.calibrate.classifier import ConformalClassifier
-from lrqr.calibrate.regressor import ConformalRegressor
-from lrqr.calibrate.threshold import ThresholdModel
+from lrqr.calibrate.threshold import ThresholdModel, resolve_map
+from lrqr.calibrate.wrapper import ConformalClassifier, ConformalRegressor
 from lrqr.errors import UsageError
 from lrqr.methods.lrqr import LRQR
 from lrqr.methods.split import SplitConformal
@@ -47,23 +45,23 @@ SCORES = np.abs(np.random.default_rng(2).normal(size=300)) * np.exp(0.5 * SOURCE
 )
 def test_auto(estimator: Any, classify: bool, counts: tuple[int, int], expected: str) -> None:
     n_source, n_target = counts
-    found = maps.resolve("auto", estimator, classify=classify, n_source=n_source, n_target=n_target)
+    found = resolve_map("auto", estimator, classify=classify, n_source=n_source, n_target=n_target)
     assert found == expected
 
 
 @pytest.mark.parametrize("name", ["given", "learned", "constant"])
 def test_what_is_asked_for_is_taken(name: str) -> None:
     for classify in (False, True):
-        assert maps.resolve(name, LRQR(), classify=classify, n_source=3, n_target=3) == name
+        assert resolve_map(name, LRQR(), classify=classify, n_source=3, n_target=3) == name
 
 
 def test_what_cannot_be_is_refused() -> None:
     counts = {"classify": False, "n_source": 500, "n_target": 500}
     for name in ("learned", "constant"):
         with pytest.raises(UsageError, match=f"{name} features are for the methods that use none"):
-            maps.resolve(name, WeightedConformal(), **counts)
+            resolve_map(name, WeightedConformal(), **counts)
     with pytest.raises(UsageError, match="unknown feature map 'learnt', did you mean 'learned'"):
-        maps.resolve("learnt", LRQR(), **counts)
+        resolve_map("learnt", LRQR(), **counts)
 
 
 def test_a_constant_shape_is_weighted_conformal_prediction_with_half_the_mass(tmp_path: Path) -> None:

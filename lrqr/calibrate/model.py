@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from lrqr.arrays import BoolArray, FloatArray
-    from lrqr.calibrate.infinity import Infinite
     from lrqr.data.tables import Sample
+    from lrqr.plugins import Infinite
 
 PRECOMPUTED = "precomputed"
 """The score that the user computes: its regions are sets of scores, not of outcomes."""

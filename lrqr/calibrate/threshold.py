@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import warnings
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -13,22 +13,146 @@ from sklearn.base import BaseEstimator, clone
 
 from lrqr import plugins
 from lrqr.arrays import as_matrix, as_vector
-from lrqr.calibrate import maps
-from lrqr.calibrate.infinity import Infinite, cap_infinite
 from lrqr.calibrate.learned import LearnedFeatures
-from lrqr.calibrate.offset import Offset, shape_level
 from lrqr.errors import DataError, UsageError
 from lrqr.methods.estimator import as_ratio, check_coverage
 from lrqr.methods.selection import lighten
+from lrqr.plugins import FEATURE_MAPS, INFINITE, check_choice
+from lrqr.stats.quantiles import weighted_quantile
+from lrqr.stats.ratio import LikelihoodRatio
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from lrqr.arrays import FloatArray
-    from lrqr.plugins import FeatureMap
-    from lrqr.stats.ratio import LikelihoodRatio
+    from lrqr.plugins import FeatureMap, Infinite
 
+_TUNED = ("regularization", "ridge")
 _ROUNDING = 2.0 * np.finfo(np.float64).eps
+
+ENOUGH = (100, 50)
+"""Source and target rows from which on ``"auto"`` learns."""
+
+TEST_MASS = 0.5
+"""Share of a test row's ratio that sits at infinity.
+
+All of it (1) is what weighted conformal prediction needs for coverage >= 1-α. But its quantile is also
+rounded up to the next calibration row, which adds half a row's weight on average, so half of it is what
+makes the mean coverage 1-α. With equal weights: rank ⌈(n+½)(1-α)⌉ of n rows covers 1-α + α/(2(n+1)),
+averaged over the rounding.
+"""
+
+
+def resolve_map(
+    feature_map: str, estimator: Any, *, classify: bool, n_source: int, n_target: int, known: bool = False
+) -> str:
+    """Return the feature map that is to be used: the one place that decides what ``"auto"`` means.
+
+    ``"auto"`` is a map of few features for LR-QR with nothing chosen by the user, if there are `ENOUGH` rows
+    to learn it from or the likelihood ratios are known; otherwise it is ``"given"``. A threshold on class
+    probabilities already adapts its set to the row, and of all thresholds with the same coverage the constant
+    gives the fewest classes on average (Sadinle, Lei & Wasserman 2019); so classes get the constant,
+    intervals the learned features (docs/selection.md).
+
+    Parameters
+    ----------
+    feature_map : {"auto", "given", "learned", "constant"}
+    estimator : an unfitted method
+    classify : bool
+        Whether the answers are sets of classes.
+    n_source, n_target : int
+        Calibration rows; unlabeled target rows.
+    known : bool
+        Whether the likelihood ratios of the calibration rows are known. Only with few features can LR-QR use
+        them, so then the number of rows does not matter.
+
+    Raises
+    ------
+    UsageError
+        If there is no such map, or if the method weighs rows by a ratio of the given features.
+    """
+    check_choice("feature map", feature_map, FEATURE_MAPS)
+    if feature_map == "auto":
+        enough = known or (n_source >= ENOUGH[0] and n_target >= ENOUGH[1])
+        few = "constant" if classify else "learned"
+        return few if enough and prefers_few(estimator) else "given"
+    if feature_map != "given" and estimator.USES_RATIO:
+        raise UsageError(
+            f"{type(estimator).__name__} weighs rows by a likelihood ratio of the given features; "
+            f"{feature_map} features are for the methods that use none (lrqr, split, conditional)"
+        )
+    return feature_map
+
+
+def prefers_few(estimator: Any) -> bool:
+    """Return whether a method is LR-QR with λ, ridge and rule left to it: it does best on few features."""
+    chosen = [getattr(estimator, name, None) for name in ("regularization", "ridge", "selection")]
+    return chosen == ["auto", "auto", "auto"]
+
+
+def uses_known(estimator: Any, feature_map: str) -> bool:
+    """Return whether known ratios make a difference to a method with this feature map."""
+    lifts = feature_map in ("learned", "constant") or (feature_map == "auto" and prefers_few(estimator))
+    return bool(estimator.USES_RATIO) or lifts
+
+
+def shape_level(coverage: float) -> float:
+    """Return the level of the quantile that gives the shape: 1-2α, where the sets come out smallest.
+
+    Examples
+    --------
+    >>> round(shape_level(0.9), 12), round(shape_level(0.5), 12)
+    (0.8, 0.25)
+    """
+    return max(2.0 * coverage - 1.0, coverage / 2.0)
+
+
+@dataclass(frozen=True)
+class Offset:
+    """Weighted conformal quantile of the residuals S - h(x) of a fitted threshold h.
+
+    Attributes
+    ----------
+    residuals : (n,) array
+        Score minus threshold of the calibration rows, score units.
+    ratios : (n,) array
+        Their likelihood ratios.
+    level : float
+        1-α.
+    """
+
+    residuals: FloatArray
+    ratios: FloatArray
+    level: float
+
+    def lift(self, ratio: FloatArray) -> FloatArray:
+        """Return what to add to the thresholds (m,) of rows with these ratios; may be ``+inf``."""
+        return weighted_quantile(self.residuals, self.ratios, TEST_MASS * ratio, self.level)
+
+    def to_state(self) -> dict[str, Any]:
+        """Return plain values and arrays."""
+        return {"residuals": self.residuals, "ratios": self.ratios, "level": self.level}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        """Rebuild the offset that `to_state` described."""
+        return cls(**state)
+
+
+def cap_infinite(thresholds: FloatArray, infinite: Infinite, largest: float) -> FloatArray:
+    """Apply the policy for thresholds of ``+inf`` (docs/methods.md): keep, clip to ``largest``, or refuse."""
+    check_choice("policy for infinite thresholds", infinite, INFINITE)
+    unbounded = np.isposinf(thresholds)
+    if infinite == "allow" or not unbounded.any():
+        return thresholds
+    if infinite == "clip":
+        return np.where(unbounded, largest, thresholds)
+    first = ", ".join(str(row) for row in np.flatnonzero(unbounded)[:5])
+    raise DataError(
+        f"{int(unbounded.sum())} of {len(thresholds)} rows have an infinite threshold (rows {first}, counted "
+        "from 0): no finite set keeps the promise there; calibrate on more rows, lower the coverage, or "
+        "allow or clip infinite thresholds"
+    )
 
 
 class ThresholdModel(BaseEstimator):
@@ -42,9 +166,10 @@ class ThresholdModel(BaseEstimator):
         ``"given"``: the method sees the features as they are. ``"learned"``: it sees the cross-fitted domain
         log-odds and predicted score, gives the shape of the threshold at a lower level, and a weighted
         conformal quantile of its residuals lifts it to the promised one (docs/selection.md). ``"constant"``:
-        the same with a constant shape. ``"auto"``: constant for classes and learned for all else, for LR-QR
-        whose λ, ridge and rule are left to it, given at least 100 source and 50 target rows, unless more
-        than α of these target rows would get an infinite threshold; else given.
+        the same with a constant shape. ``"auto"``: for LR-QR whose λ, ridge and rule are left to it,
+        constant for classes and learned for all else, if the likelihood ratios are known or there are at
+        least 100 source and 50 target rows; but given if more than α of these target rows would get an
+        infinite threshold, and given for all other methods.
     classify : bool, default=False
         Whether the sets are sets of classes, for ``feature_map="auto"``.
     coverage : float, default=0.9
@@ -131,66 +256,39 @@ class ThresholdModel(BaseEstimator):
             raise DataError("there is no labeled source row to calibrate on")
         X_target = None if X_target is None else as_matrix(X_target, "X_target", columns=X.shape[1])
         X_source = None if X_source is None else as_matrix(X_source, "X_source", columns=X.shape[1])
-        estimator = self._make()
-        self.method_ = _name_of(estimator)
-        self.coverage_ = check_coverage(estimator.coverage)
-        n_target = 0 if X_target is None else len(X_target)
-        self.feature_map_ = maps.resolve(
-            self.feature_map, estimator, classify=self.classify, n_source=len(X), n_target=n_target
-        )
+        method = self._make()
+        self.method_, self.coverage_ = _name_of(method), check_coverage(method.coverage)
         self.n_source_, self.n_features_in_ = X.shape
         self.largest_score_ = float(y.max())
-        self.known_ratio_ = ratio is not None and not hasattr(ratio, "predict")
+        self.known_ratio_ = ratio is not None and not isinstance(ratio, LikelihoodRatio)
+        self.feature_map_ = resolve_map(
+            self.feature_map,
+            method,
+            classify=self.classify,
+            n_source=len(X),
+            n_target=0 if X_target is None else len(X_target),
+            known=self.known_ratio_,
+        )
         self.learned_: LearnedFeatures | None = None
-        self.unanswered_ = 0.0
+        self.unanswered_, levels = 0.0, (self.coverage_, *map(float, levels))
         if self.feature_map_ != "given":
-            target, hints = (X, prediction) if X_target is None else (X_target, prediction_target)
-            self.unanswered_ = self._fit_learned(
-                clone(estimator), X, y, target, ratio, (prediction, hints), levels
-            )
+            known = as_ratio(ratio, len(y)) if self.known_ratio_ else None
+            if X_target is None:
+                X_target, prediction_target = X, prediction
+            learned, own, of_target = self._learn(X, y, X_target, prediction, prediction_target)
+            self.learned_, light = learned, clone(method)
+            lighten(light, len(X), len(X_target))
+            ratios = learned.source_ratio_ if known is None else known
+            few, of_target_few = self._shape_features(own), self._shape_features(of_target)
+            self._calibrate(light, levels, few, y, ratios, X_target=of_target_few)
+            if known is None and self.offset_ is not None:
+                lift = self.offset_.lift(learned.ratio(of_target))
+                self.unanswered_ = float(np.isposinf(lift).mean())
             if self.feature_map == "auto" and self.unanswered_ > 1.0 - self.coverage_:
                 self.feature_map_, self.learned_ = "given", None
         if self.feature_map_ == "given":
-
-            def calibrate(method: Any, _: float) -> tuple[Any, Offset | None]:
-                return method.fit(X, y, X_target=X_target, X_source=X_source, ratio=ratio), None
-
-            self._calibrate(calibrate, estimator, levels)
+            self._calibrate(method, levels, X, y, X_target=X_target, X_source=X_source, ratio=ratio)
         return self
-
-    def _fit_learned(
-        self,
-        estimator: Any,
-        X: FloatArray,
-        y: FloatArray,
-        X_target: FloatArray,
-        ratio: Any,
-        predictions: tuple[Any, Any],
-        levels: Iterable[float],
-    ) -> float:
-        """Calibrate on few features; return the share of target rows without a finite threshold."""
-        both = all(part is not None for part in predictions)
-        predict = self.feature_map_ == "learned"
-        self.learned_ = learned = LearnedFeatures(predict_score=predict, random_state=self.random_state)
-        features, of_target = learned.fit_transform(
-            X,
-            y,
-            X_target,
-            prediction=predictions[0] if both else None,
-            prediction_target=predictions[1] if both else None,
-        )
-        source, target = self._shape_features(features), self._shape_features(of_target)
-        lighten(estimator, len(source), len(target))
-        ratios = as_ratio(ratio, len(y)) if self.known_ratio_ else learned.source_ratio_
-
-        def lift(method: Any, level: float) -> tuple[Any, Offset | None]:
-            fitted = method.set_params(coverage=shape_level(level)).fit(source, y, X_target=target)
-            return fitted, Offset(y - fitted.predict(source), ratios, level)
-
-        self._calibrate(lift, estimator, levels)
-        if self.known_ratio_ or self.offset_ is None:
-            return 0.0
-        return float(np.isposinf(self.offset_.lift(learned.ratio(of_target))).mean())
 
     def at(self, level: float) -> Self:
         """Return the model at another coverage, one of those that `fit` was asked for."""
@@ -293,24 +391,49 @@ class ThresholdModel(BaseEstimator):
             model.levels_[row["level"]] = (estimator.from_state(row["estimator"]), own)
         return model
 
+    def _learn(
+        self, X: FloatArray, y: FloatArray, X_target: FloatArray, prediction: Any, prediction_target: Any
+    ) -> tuple[LearnedFeatures, FloatArray, FloatArray]:
+        """Learn features, from predictions too if source and target have them alike; return those of both."""
+        alike = prediction is not None and prediction_target is not None
+        if alike:
+            columns = np.shape(prediction)[1:]
+            alike = columns != (0,) and np.shape(prediction_target)[1:] == columns
+        hints = {"prediction": prediction, "prediction_target": prediction_target} if alike else {}
+        learned = LearnedFeatures(
+            predict_score=self.feature_map_ == "learned", random_state=self.random_state
+        )
+        return learned, *learned.fit_transform(X, y, X_target, **hints)
+
     def _calibrate(
         self,
-        calibrate: Callable[[Any, float], tuple[Any, Offset | None]],
-        estimator: Any,
+        method: Any,
         levels: Iterable[float],
+        X: FloatArray,
+        y: FloatArray,
+        ratios: FloatArray | None = None,
+        **samples: Any,
     ) -> None:
-        self.estimator_, self.offset_ = calibrate(estimator, self.coverage_)
-        tuned = {
-            name: getattr(self.estimator_, f"{name}_")
-            for name in ("regularization", "ridge")
-            if name in estimator.get_params() and hasattr(self.estimator_, f"{name}_")
-        }
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of levels that nobody promised
-            self.levels_ = {
-                float(level): calibrate(clone(estimator).set_params(coverage=level, **tuned), float(level))
-                for level in levels
-            }
+        """Fit the method at each level, and lift it if there are ``ratios`` (n1,) of the calibration rows.
+
+        The first level is the promised one. The others take the λ and the ridge that were chosen there, and
+        what they warn of concerns nobody.
+        """
+        fits: list[tuple[Any, Offset | None]] = []
+        tuned: dict[str, float] = {}
+        for level in levels:
+            fitted = clone(method).set_params(
+                coverage=level if ratios is None else shape_level(level), **tuned
+            )
+            with warnings.catch_warnings():
+                if fits:
+                    warnings.simplefilter("ignore")
+                fitted.fit(X, y, **samples)
+            offset = None if ratios is None else Offset(y - fitted.predict(X), ratios, level)
+            fits.append((fitted, offset))
+            tuned = {name: getattr(fitted, f"{name}_") for name in _TUNED if hasattr(fitted, f"{name}_")}
+        self.estimator_, self.offset_ = fits[0]
+        self.levels_ = dict(zip(list(levels)[1:], fits[1:], strict=True))
 
     def _shape_features(self, features: FloatArray) -> FloatArray:
         """Return what the method sees: learned features as they are, or one that never varies."""

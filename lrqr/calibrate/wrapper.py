@@ -1,4 +1,4 @@
-"""What the regressor and the classifier share: splitting, encoding, calibrating."""
+"""Any regressor or classifier with conformal intervals or sets around it, as a scikit-learn estimator."""
 
 from __future__ import annotations
 
@@ -6,39 +6,97 @@ import warnings
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, RegressorMixin, clone
 from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import check_is_fitted
 
 from lrqr import plugins
-from lrqr.arrays import as_matrix, check_seed
-from lrqr.calibrate.promise import few_rows_warning, overlap_warning
-from lrqr.calibrate.threshold import ThresholdModel
+from lrqr.arrays import as_matrix, as_vector, check_seed
+from lrqr.calibrate.calibrate import Options, calibrate, overlap_warning, two_values
+from lrqr.calibrate.rows import Rows
 from lrqr.errors import DataError, LrqrWarning, UsageError
-from lrqr.methods.estimator import check_coverage
+from lrqr.methods.estimator import as_ratio, check_coverage
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import ModuleType
 
-    from lrqr.arrays import FloatArray
-    from lrqr.calibrate.infinity import Infinite
-    from lrqr.plugins import FeatureMap
+    from lrqr.arrays import BoolArray, FloatArray
+    from lrqr.plugins import FeatureMap, Infinite
+
+_SHOWN = 5
+
+_PARAMETERS = """coverage : float, default=0.9
+        The promised share of target rows whose outcome is in the %(answer)s, 1-α. Not used when ``method`` is
+        an estimator, which brings its own.
+    conformity_score : str, default="%(score)s"
+        How far an outcome is from a prediction: a %(task)s score of ``lrqr.scores``.
+    method : str or estimator, default="lrqr"
+        How scores become thresholds: a name or an estimator of ``lrqr.methods``.
+    prefit : bool, default=False
+        True: ``estimator`` is fitted already, on other rows than those passed to `fit`. It need not be
+        scikit-learn's: any object with ``%(output)s`` will do.
+    calibration_share : float, default=0.5
+        Otherwise, the share of the rows of `fit` held out for calibration.
+    feature_map : {"auto", "given", "learned", "constant"}, default="auto"
+        What the threshold is a function of; see `ThresholdModel`.
+    infinite : {"allow", "clip", "error"}, default="allow"
+        What to do where only %(everything)s keeps the promise.
+    random_state : int, default=0
+        Seed of everything random."""
+
+_NOTES = """Preprocessing belongs inside:
+    ``%(name)s(make_pipeline(StandardScaler(), %(model)s()))``.
+    As the last step of a pipeline this class would see transformed ``X`` but untransformed ``X_target``,
+    which cannot be told from a shift.
+
+    Without ``X_target``, and without known ratios, `fit` takes it that there is no shift, whatever the
+    method: also ``"lrqr"`` then promises coverage only for rows like those of ``X``.
+
+    ``score`` is the %(measure)s of ``estimator``'s predictions, and says nothing of the %(answer)ss: it suits
+    a `GridSearchCV` over parameters of ``estimator``, not over ``coverage``, ``method``, ``feature_map`` or
+    ``conformity_score``, which it does not depend on. Methods are compared by `lrqr.compare`."""
+
+
+def _documented(**words: str) -> Callable[[type], Any]:
+    """Fill the parameters and notes that both wrappers share into the docstring of one."""
+
+    def fill(wrapper: type) -> type:
+        text = wrapper.__doc__ or ""
+        wrapper.__doc__ = text.replace("<parameters>", _PARAMETERS % words).replace("<notes>", _NOTES % words)
+        return wrapper
+
+    return fill
 
 
 class ConformalModel(MetaEstimatorMixin, BaseEstimator):
     """Base of `ConformalRegressor` and `ConformalClassifier`."""
 
     TASK: ClassVar[str]
+    OUTPUT: ClassVar[str]
 
-    estimator: Any
-    coverage: float
-    conformity_score: str
-    method: Any
-    prefit: bool
-    calibration_share: float
-    feature_map: FeatureMap
-    infinite: Infinite
-    random_state: int | None
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        coverage: float = 0.9,
+        conformity_score: str = "absolute",
+        method: Any = "lrqr",
+        prefit: bool = False,
+        calibration_share: float = 0.5,
+        feature_map: FeatureMap = "auto",
+        infinite: Infinite = "allow",
+        random_state: int | None = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.coverage = coverage
+        self.conformity_score = conformity_score
+        self.method = method
+        self.prefit = prefit
+        self.calibration_share = calibration_share
+        self.feature_map = feature_map
+        self.infinite = infinite
+        self.random_state = random_state
 
     def fit(self, X: Any, y: Any, *, X_target: Any = None, X_source: Any = None, ratio: Any = None) -> Self:
         """Fit the model on one part of the rows (unless ``prefit``) and calibrate it on the other.
@@ -59,65 +117,46 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
         Warns
         -----
         LrqrWarning
-            If there are too few calibration rows for the coverage, or more than α of the rows of ``X_target``
-            lie where the source cannot support a finite threshold.
+            If there are too few calibration rows for the coverage, or known ratios worth too few, if more
+            than α of the rows of ``X_target`` lie where the source cannot support a finite threshold, or if
+            something that was passed is of no use or looks wrong: ``X_source``, two quantiles, two-valued
+            outcomes of a regression.
         """
         # before anything is fitted, and with the user's number: methods are fitted at other levels too
         check_coverage(
             self.coverage if isinstance(self.method, str) else getattr(self.method, "coverage", self.coverage)
         )
         check_seed(self.random_state)
-        module = self._score_module()
-        if not hasattr(self.estimator, self._output()):
-            raise UsageError(
-                f"{type(self).__name__} with score {self.conformity_score!r} needs an estimator with "
-                f"{self._output()}(); {type(self.estimator).__name__} has none"
-            )
-        if not self.prefit and not hasattr(self.estimator, "fit"):
-            raise UsageError(
-                f"{type(self.estimator).__name__} has no fit(): if it is fitted already, pass prefit=True"
-            )
+        self._score_module()
+        self._check_estimator()
         y = np.asarray(y)
-        if y.ndim != 1 or len(y) != _rows(X):
-            raise DataError(f"y must have one value per row of X: shape {y.shape} for {_rows(X)} rows")
+        n = np.shape(X)[0]
+        if y.ndim != 1 or len(y) != n:
+            raise DataError(f"y must have one value per row of X: shape {y.shape} for {n} rows")
         self._check_outcome(y)
-        weights = None if ratio is None else np.asarray(ratio, dtype=np.float64)
+        known = None if ratio is None else as_ratio(ratio, n)
         if self.prefit:
-            if isinstance(self.estimator, BaseEstimator):  # others need not have scikit-learn's marks
-                check_is_fitted(self.estimator)
             self.estimator_ = self.estimator
         else:
-            train, calibrate = self._split(y)
-            self.estimator_ = clone(self.estimator).fit(_take(X, train), y[train])
-            X, y = _take(X, calibrate), y[calibrate]
-            weights = None if weights is None else weights[calibrate]
-        self.n_features_in_ = _columns(X)
+            X_train, X, train, held = self._split(X, n)
+            self.estimator_ = clone(self.estimator).fit(X_train, y[train])
+            y, known = y[held], None if known is None else known[held]
+        self.n_features_in_ = np.shape(X)[1]
         self._encoder = _encoder(X, X_target)
         named = getattr(self.estimator_, "feature_names_in_", X.columns) if self._encoder is not None else []
         self._columns = list(named)
         self._after_model(X)
-        features = self._features(X, "X")
-        prediction = self._prediction(X)
-        scores = module.score(prediction, self._outcome(y))
-        target = None if X_target is None else self._features(X_target, "X_target")
-        self.threshold_model_ = ThresholdModel(
-            self.method,
-            feature_map=self.feature_map,
-            classify=self.TASK == "classification",
-            coverage=self.coverage,
-            random_state=self.random_state,
-        ).fit(
-            features,
-            scores,
-            X_target=target,
-            X_source=None if X_source is None else self._features(X_source, "X_source"),
-            ratio=weights,
-            prediction=prediction,
-            prediction_target=None if X_target is None else self._prediction(X_target),
+        source = Rows(self._features(X, "X"), self._outcome(y), self._prediction(X), known)
+        target = None
+        if X_target is not None:
+            target = Rows(self._features(X_target, "X_target"), prediction=self._prediction(X_target))
+        options = Options(
+            self.conformity_score, self.method, self.coverage, self.feature_map, self.random_state
         )
-        few = few_rows_warning(self.threshold_model_)
-        apart = None if target is None else overlap_warning(self.threshold_model_, target)
-        for message in (few, apart):
+        unlabeled = None if X_source is None else self._features(X_source, "X_source")
+        self.threshold_model_ = calibrate(source, target, options, unlabeled=unlabeled, stacklevel=3)
+        apart = None if target is None else overlap_warning(self.threshold_model_, target.features)
+        for message in (self._doubt(source), apart):
             if message is not None:
                 warnings.warn(message, LrqrWarning, stacklevel=2)
         return self
@@ -141,6 +180,18 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
         threshold = self.predict_threshold(X, ratio=ratio)
         return self._score_module().region(self._prediction(X), threshold)
 
+    def _check_estimator(self) -> None:
+        kind = type(self.estimator).__name__
+        if not hasattr(self.estimator, self.OUTPUT):
+            raise UsageError(
+                f"{type(self).__name__} with score {self.conformity_score!r} needs an estimator with "
+                f"{self.OUTPUT}(); {kind} has none"
+            )
+        if self.prefit and isinstance(self.estimator, BaseEstimator):  # others lack scikit-learn's marks
+            check_is_fitted(self.estimator)
+        if not self.prefit and not hasattr(self.estimator, "fit"):
+            raise UsageError(f"{kind} has no fit(): if it is fitted already, pass prefit=True")
+
     def _score_module(self) -> ModuleType:
         module = plugins.load("scores", self.conformity_score)
         if module.TASK != self.TASK:
@@ -150,15 +201,15 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
             )
         return module
 
-    def _split(self, y: Any) -> tuple[Any, Any]:
+    def _split(self, X: Any, n: int) -> Any:
+        """Return the rows of X to fit on and to calibrate on, and the numbers of both."""
         if not 0.0 < self.calibration_share < 1.0:
             raise UsageError(f"calibration_share must lie between 0 and 1, got {self.calibration_share}")
-        if len(y) < 2:
-            raise DataError(f"{len(y)} rows cannot be split into a part to fit and a part to calibrate on")
-        parts: tuple[Any, Any] = train_test_split(
-            np.arange(len(y)), test_size=self.calibration_share, random_state=self.random_state
+        if n < 2:
+            raise DataError(f"{n} rows cannot be split into a part to fit and a part to calibrate on")
+        return train_test_split(
+            X, np.arange(n), test_size=self.calibration_share, random_state=self.random_state
         )
-        return parts
 
     def _features(self, X: Any, name: str) -> FloatArray:
         if self._encoder is None:
@@ -171,19 +222,19 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
 
     def _prediction(self, X: Any) -> FloatArray:
         """Return the model's output of shape (n, k), also for no rows at all."""
-        if _rows(X) == 0:
+        if np.shape(X)[0] == 0:
             return np.empty((0, self._width()))
         matrix = self._answer(X)
         if matrix.shape[1] != self._width():
             raise DataError(
-                f"score {self.conformity_score!r} needs {self._width()} column(s) from {self._output()}(), "
+                f"score {self.conformity_score!r} needs {self._width()} column(s) from {self.OUTPUT}(), "
                 f"got {matrix.shape[1]}"
             )
         return matrix
 
     def _answer(self, X: Any) -> FloatArray:
         """Return what the model says of rows, one or more, as it says it: shape (n, k)."""
-        output = np.asarray(getattr(self.estimator_, self._output())(self._ordered(X)), dtype=np.float64)
+        output = np.asarray(getattr(self.estimator_, self.OUTPUT)(self._ordered(X)), dtype=np.float64)
         matrix: FloatArray = output[:, None] if output.ndim == 1 else output
         return matrix
 
@@ -196,9 +247,6 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
             raise DataError(f"X lacks the columns {', '.join(map(str, missing))}")
         return X[self._columns]
 
-    def _output(self) -> str:
-        raise NotImplementedError
-
     def _width(self) -> int:
         raise NotImplementedError
 
@@ -210,7 +258,226 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
         raise NotImplementedError
 
     def _outcome(self, y: Any) -> Any:
+        """Return the outcomes (n,) as the score takes them."""
         raise NotImplementedError
+
+    def _doubt(self, rows: Rows) -> str | None:  # noqa: ARG002 - for those who have one
+        """Return what looks wrong with the outcomes of the calibration rows."""
+        return None
+
+
+@_documented(
+    name="ConformalRegressor",
+    answer="interval",
+    score="absolute",
+    task="regression",
+    output="predict",
+    everything="the whole line",
+    model="Ridge",
+    measure="R²",
+)
+class ConformalRegressor(RegressorMixin, ConformalModel):
+    """A regression model whose intervals keep their coverage where the model will be used.
+
+    Parameters
+    ----------
+    estimator : regressor
+        Its ``predict`` returns (n,) for the score ``"absolute"``, (n, 2) lower and upper quantiles for
+        ``"cqr"``, (n, 2) prediction and spread for ``"normalized"``. May be a pipeline.
+    <parameters>
+
+    Attributes
+    ----------
+    estimator_ : the fitted model
+    threshold_model_ : ThresholdModel
+    n_features_in_ : int
+
+    Notes
+    -----
+    <notes>
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import Ridge
+    >>> from lrqr import ConformalRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X, X_new = rng.normal(size=(400, 2)), rng.normal(0.5, 1.0, size=(200, 2))
+    >>> y = X[:, 0] + (0.3 + abs(X[:, 1])) * rng.normal(size=400)
+    >>> model = ConformalRegressor(Ridge(), coverage=0.9).fit(X, y, X_target=X_new)
+    >>> model.predict_interval(X_new).shape
+    (200, 2)
+
+    With preprocessing, which source and target then pass through alike:
+
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> inside = ConformalRegressor(make_pipeline(StandardScaler(), Ridge()), method="weighted")
+    >>> inside.fit(X, y, X_target=X_new).predict_interval(X_new).shape
+    (200, 2)
+    """
+
+    TASK: ClassVar[str] = "regression"
+    OUTPUT: ClassVar[str] = "predict"
+
+    def predict_interval(self, X: Any, *, ratio: Any = None) -> FloatArray:
+        """Lower and upper bounds, shape (n, 2); an empty interval is ``(+inf, -inf)``.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, d)
+        ratio : array-like of shape (n,), optional
+            Known likelihood ratios of these rows, if `fit` was given known ratios.
+        """
+        bounds: FloatArray = self._region(X, ratio)
+        return bounds
+
+    def _width(self) -> int:
+        return len(self._score_module().INPUTS)
+
+    def _check_outcome(self, y: Any) -> None:
+        as_vector(y, "y")
+
+    def _outcome(self, y: Any) -> Any:
+        return as_vector(y, "y")
+
+    def _doubt(self, rows: Rows) -> str | None:
+        return two_values(rows, "y", "ConformalClassifier")
+
+
+@_documented(
+    name="ConformalClassifier",
+    answer="set",
+    score="lac",
+    task="classification",
+    output="predict_proba",
+    everything="the set of all classes",
+    model="LogisticRegression",
+    measure="accuracy",
+)
+class ConformalClassifier(ClassifierMixin, ConformalModel):
+    """A classifier whose prediction sets keep their coverage where the model will be used.
+
+    Parameters
+    ----------
+    estimator : classifier
+        Has ``predict_proba``, and ``classes_`` unless its classes are 0 to K-1. May be a pipeline.
+    <parameters>
+
+    Attributes
+    ----------
+    estimator_ : the fitted model
+    classes_ : array of shape (K,)
+        The classes in the order of the columns of `predict_set`.
+    threshold_model_ : ThresholdModel
+    n_features_in_ : int
+
+    Notes
+    -----
+    <notes>
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from lrqr import ConformalClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X, X_new = rng.normal(size=(400, 2)), rng.normal(0.5, 1.0, size=(200, 2))
+    >>> y = np.where(X[:, 0] + rng.normal(size=400) > 0, "yes", "no")
+    >>> model = ConformalClassifier(LogisticRegression(), coverage=0.9).fit(X, y, X_target=X_new)
+    >>> model.predict_set(X_new).shape
+    (200, 2)
+
+    With preprocessing, which source and target then pass through alike:
+
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> inside = ConformalClassifier(make_pipeline(StandardScaler(), LogisticRegression()), method="weighted")
+    >>> inside.fit(X, y, X_target=X_new).predict_set(X_new).shape
+    (200, 2)
+    """
+
+    TASK: ClassVar[str] = "classification"
+    OUTPUT: ClassVar[str] = "predict_proba"
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        coverage: float = 0.9,
+        conformity_score: str = "lac",
+        method: Any = "lrqr",
+        prefit: bool = False,
+        calibration_share: float = 0.5,
+        feature_map: FeatureMap = "auto",
+        infinite: Infinite = "allow",
+        random_state: int | None = 0,
+    ) -> None:
+        super().__init__(
+            estimator,
+            coverage=coverage,
+            conformity_score=conformity_score,
+            method=method,
+            prefit=prefit,
+            calibration_share=calibration_share,
+            feature_map=feature_map,
+            infinite=infinite,
+            random_state=random_state,
+        )
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the estimator's own probabilities, shape (n, K)."""
+        check_is_fitted(self, "estimator_")
+        return self._prediction(X)
+
+    def predict_set(self, X: Any, *, ratio: Any = None) -> BoolArray:
+        """Which classes are in each row's set, shape (n, K), columns as in ``classes_``.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, d)
+        ratio : array-like of shape (n,), optional
+            Known likelihood ratios of these rows, if `fit` was given known ratios.
+        """
+        inside: BoolArray = self._region(X, ratio)
+        return inside
+
+    def _width(self) -> int:
+        return len(self.classes_)
+
+    def _after_model(self, X: Any) -> None:
+        if hasattr(self.estimator_, "classes_"):
+            self.classes_ = np.asarray(self.estimator_.classes_)
+        else:
+            self.classes_ = np.arange(self._answer(X).shape[1])
+
+    def _check_outcome(self, y: Any) -> None:
+        import pandas as pd
+
+        missing = np.flatnonzero(pd.isna(y))
+        if missing.size:
+            shown = ", ".join(map(str, missing[:_SHOWN])) + (", ..." if missing.size > _SHOWN else "")
+            raise DataError(
+                f"y is missing in {missing.size} of {len(y)} rows (rows {shown}, counted from 0); "
+                "drop these rows"
+            )
+        text = np.array([isinstance(label, str) for label in y.tolist()], dtype=bool)
+        if text.any() and not text.all():
+            one, other = int(np.argmax(text)), int(np.argmin(text))
+            raise DataError(
+                f"y mixes texts and other labels: {y[one]!r} in row {one}, {y[other]!r} in row {other} "
+                "(counted from 0); make them one type, for example with y.astype(str)"
+            )
+
+    def _outcome(self, y: Any) -> Any:
+        position = {label: index for index, label in enumerate(self.classes_.tolist())}
+        unknown = [row for row, label in enumerate(y.tolist()) if label not in position]
+        if unknown:
+            raise DataError(
+                f"y holds {len(unknown)} label(s) that the model does not know, first {str(y[unknown[0]])!r} "
+                f"in row {unknown[0]} (counted from 0); its classes are: {', '.join(map(str, self.classes_))}"
+            )
+        return np.array([position[label] for label in y.tolist()], dtype=np.int64)
 
 
 def scores_for(task: str) -> tuple[str, ...]:
@@ -255,17 +522,3 @@ def _without_options(error: DataError, name: str) -> DataError:
         f"{name}: {fact}; "
         + ("drop or impute these rows" if missing else "correct these values, convert them or leave them out")
     )
-
-
-def _rows(X: Any) -> int:
-    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
-
-
-def _columns(X: Any) -> int:
-    return int(X.shape[1]) if hasattr(X, "shape") else len(X[0])
-
-
-def _take(X: Any, rows: Any) -> Any:
-    if hasattr(X, "iloc"):
-        return X.iloc[rows]
-    return X[rows] if hasattr(X, "shape") else [X[row] for row in rows]

@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from lrqr.arrays import BoolArray, FloatArray
-    from lrqr.calibrate.infinity import Infinite
     from lrqr.calibrate.model import Answer, CalibratedModel
     from lrqr.calibrate.threshold import ThresholdModel
     from lrqr.data.tables import Sample
+    from lrqr.plugins import Infinite
 
 _NO_GROUP = "(missing)"  # the group of rows that name none: they count in the coverage too
 _PROFILES = 3  # features whose effect on the threshold is drawn

@@ -2,35 +2,38 @@
 
 from __future__ import annotations
 
+import hashlib
+import platform
 import warnings
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lrqr import plugins
-from lrqr.calibrate import maps
+from lrqr import __version__, plugins
+from lrqr.calibrate import calibrate as one_way
 from lrqr.calibrate import store as artifact
-from lrqr.calibrate.base import BaseLearner, training_rows
+from lrqr.calibrate.base import training_rows
 from lrqr.calibrate.model import PRECOMPUTED, CalibratedModel
-from lrqr.calibrate.threshold import ThresholdModel, make_estimator
-from lrqr.commands import cautions, inputs, summary
+from lrqr.calibrate.threshold import make_estimator, uses_known
+from lrqr.commands import inputs
 from lrqr.commands.inputs import Choices
 from lrqr.commands.predict import check_id
 from lrqr.data import tables
 from lrqr.data.columns import schema_differences
-from lrqr.data.encoder import TableEncoder
-from lrqr.errors import CheckFailed, DataError, NotConverged, UsageError
+from lrqr.errors import CheckFailed, DataError, LrqrWarning, NotConverged, UsageError
 from lrqr.methods.estimator import check_coverage
 from lrqr.stats import metrics
-from lrqr.stats.diagnosis import diagnose
+from lrqr.stats.diagnosis import Diagnosis, diagnose
 from lrqr.stats.ratio import LikelihoodRatio
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from lrqr.arrays import FloatArray, IntArray
+    from lrqr.calibrate.base import BaseLearner
+    from lrqr.calibrate.rows import Rows
+    from lrqr.calibrate.threshold import ThresholdModel
     from lrqr.data.roles import Roles
     from lrqr.data.tables import Sample
     from lrqr.plugins import FeatureMap
@@ -42,6 +45,18 @@ LEVELS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 """Coverages at which `evaluate` says what the method reaches."""
 
 _AT_LEVELS = ("lrqr", "split")  # others would store the calibration rows once more for each level
+_LEARNED = (
+    "regularization",
+    "ridge",
+    "beta",
+    "objective",
+    "gap",
+    "n_iter",
+    "converged",
+    "branch",
+    "score_scale",
+    "score_offset",
+)
 
 
 @dataclass(frozen=True)
@@ -90,16 +105,50 @@ def fit(
     artifact.check_target(output, force=force)
     check_coverage(options.coverage)
     step("reading the files")
-    roles, feature_map = inputs.without_map(options.roles, source, options.feature_map)
-    options = replace(options, roles=roles, feature_map=feature_map)
-    data = read(source, target, options, unlabeled_source)
-    model = calibrate(data, options, step)
-    files = {"source": source, "target": target, "unlabeled_source": unlabeled_source}
-    model.details["provenance"]["inputs"] = {
-        name: {"name": path.name, "sha256": summary.digest(path)}
-        for name, path in files.items()
-        if path is not None
-    }
+    samples, roles, options = _read([source, target, unlabeled_source], options)
+    how = _how(options)
+    step("encoding the features")
+    encoder, (rows, target_rows, *more) = inputs.encode(samples, roles, how.score, options.on_missing)
+    base = None
+    if options.base:
+        step(f"fitting the base learner {options.base}")
+        base, rows, target_rows = _with_base(options, roles.classes, rows, target_rows)
+    _warn_of_outcome(samples[0], rows, roles.outcome, how.score)
+
+    step("comparing source and target")
+    ratio = LikelihoodRatio(random_state=options.seed).fit(rows.features, target_rows.features)
+    diagnosis = diagnose(
+        rows.features,
+        target_rows.features,
+        names=encoder.names_,
+        coverage=options.coverage,
+        random_state=options.seed,
+        ratio=ratio,
+    )
+
+    step(f"fitting {options.method} on {len(rows)} rows")
+    shared: dict[str, Any] = {"ratio": ratio}
+    if more:  # methods that weigh rows learn the ratio from all source rows
+        everything = LikelihoodRatio(random_state=options.seed).fit(more[0].features, target_rows.features)
+        shared = {"ratio": everything, "unlabeled": more[0].features}
+    threshold = one_way.calibrate(rows, target_rows, how, **shared)
+    step("fitting the methods to compare with")
+    companions = _companions(options, how, rows, target_rows, shared)
+    model = CalibratedModel(
+        roles=replace(roles, features=encoder.columns_, categorical=encoder.categorical_),
+        score=how.score,
+        encoder=encoder,
+        threshold=threshold,
+        base=base,
+        support=diagnosis.support,
+        companions=companions,
+        details={
+            "fit": _fit_details(threshold, target_rows) | {"dropped": samples[0].dropped},
+            "weighted_coverage": _weighted_coverage(threshold, rows, how.score, ratio),
+            "shift": _shift_details(diagnosis, samples),
+            "provenance": _provenance(options, [source, target, unlabeled_source]),
+        },
+    )
     check_id(model, model.roles.id)
     _check_strict(model, options)
     step("writing the model")
@@ -107,114 +156,44 @@ def fit(
     return model
 
 
-@dataclass(frozen=True)
-class Samples:
-    """The samples of a fit, and what the columns are."""
+def _read(paths: Sequence[Path | None], options: FitOptions) -> tuple[list[Sample], Roles, FitOptions]:
+    """Read source, target and perhaps unlabeled source; return also what was resolved from their columns.
 
-    source: Sample
-    target: Sample
-    unlabeled: Sample | None
-    roles: Roles
-    score: str
-
-
-def read(source: Path, target: Path, options: FitOptions, unlabeled_source: Path | None = None) -> Samples:
-    """Read the files of a fit; features are the columns that all of them have, unless they are named."""
-    others = [target, *([unlabeled_source] if unlabeled_source else [])]
-    roles, score = inputs.resolve(options, source, *others)
-    _check_weight(roles, options)
-    left_out = tables.one_sided(roles, source, target) if options.roles.features is None else ""
+    Features are the columns that all files have, unless they are named.
+    """
+    source, *others = (path for path in paths if path is not None)
+    asked, feature_map = inputs.without_map(options.roles, source, options.feature_map)
+    roles, score = inputs.resolve(replace(options, roles=asked), source, *others)
+    options = replace(options, roles=asked, feature_map=feature_map, score=score)
+    _check(options, roles)
+    left_out = tables.one_sided(roles, source, others[0]) if asked.features is None else ""
     if left_out:
-        cautions.warn(left_out)
+        warnings.warn(left_out, LrqrWarning, stacklevel=3)
     labeled = inputs.read(source, roles, options, need=inputs.needed(options, roles, score))
     # learned features use the predictions of target rows, where the file has them
     rest = [inputs.read(path, roles, options, optional=("prediction",)) for path in others]
-    return Samples(labeled, rest[0], rest[1] if len(rest) > 1 else None, roles, score)
+    return [labeled, *rest], roles, options
 
 
-def calibrate(data: Samples, options: FitOptions, step: Callable[[str], None]) -> CalibratedModel:
-    """Everything between the files: encode, fit the base learner, score, diagnose, fit the threshold."""
-    step("encoding the features")
-    encoder = TableEncoder().fit(
-        data.source.features,
-        data.target.features,
-        categorical=data.roles.categorical,
-        on_missing=options.on_missing,
-    )
-    X, sample, base = encoder.transform(data.source.features, row=data.source.row), data.source, None
-    if options.base:
-        step(f"fitting the base learner {options.base}")
-        base, rows = _fit_base(data, options, X)
-        X, sample = X[rows], sample.take(rows)
-    X_target = encoder.transform(data.target.features, row=data.target.row)
-    X_source = None if data.unlabeled is None else encoder.transform(data.unlabeled.features)
-    prediction = _prediction(data, base, sample, X)
-    prediction_target = _prediction(data, base, data.target, X_target)
-    cautions.about_outcome(sample, data.roles.outcome, data.score)
-    cautions.about_order(prediction, data.score)
-    scores = _scores(data, sample, prediction)
-
-    step("comparing source and target")
-    ratio = LikelihoodRatio(random_state=options.seed).fit(X, X_target)
-    weights = ratio.source_ if sample.weight is None else sample.weight
-    diagnosis = diagnose(
-        X, X_target, names=encoder.names_, coverage=options.coverage, random_state=options.seed, ratio=ratio
-    )
-
-    step(f"fitting {options.method} on {len(scores)} rows")
-    if X_source is not None:  # methods that weigh rows learn the ratio from all source rows
-        ratio = LikelihoodRatio(random_state=options.seed).fit(X_source, X_target)
-    classify = plugins.load("scores", data.score).TASK == "classification"
-    rows_of = _Rows(
-        X, scores, X_target, X_source, ratio, sample.weight, prediction, prediction_target, classify
-    )
-    threshold = _fit_threshold(options.method, options, rows_of)
-    cautions.about_rows(threshold, sample.weight, unlabeled=X_source is not None)
-    step("fitting the methods to compare with")
-    companions = _fit_companions(options, rows_of)
-    known = sample.weight if threshold.known_ratio_ else None
-    inside = scores <= threshold.predict(X, ratio=known, prediction=prediction)
-    shift = diagnosis.to_dict(pictures=True) | {
-        "promise": diagnosis.promise,
-        "columns": schema_differences(data.source.features, data.target.features),
-    }
-    details = {
-        "fit": summary.of_fit(threshold, X_target, prediction_target) | {"dropped": data.source.dropped},
-        "weighted_coverage": metrics.importance_weighted_coverage(covered=inside, weights=weights),
-        "shift": shift,
-        "provenance": summary.provenance(options.seed, options.on_missing),
-    }
-    return CalibratedModel(
-        roles=replace(data.roles, features=encoder.columns_, categorical=encoder.categorical_),
-        score=data.score,
-        encoder=encoder,
-        threshold=threshold,
-        base=base,
-        support=diagnosis.support,
-        companions=companions,
-        details=details,
-    )
-
-
-def _check_weight(roles: Roles, options: FitOptions) -> None:
-    weighs = plugins.load("methods", options.method).ESTIMATOR.USES_RATIO
-    if (
-        not roles.weight
-        or weighs
-        or options.feature_map in ("learned", "constant")
-        or _lifts_by_default(options)
-    ):
-        return
-    others = [name for name in plugins.names("methods") if plugins.load("methods", name).ESTIMATOR.USES_RATIO]
-    raise UsageError(
-        f"--weight-column: method {options.method!r} with given features uses no likelihood ratio; "
-        f"use --feature-map learned or constant, or a method that does: {', '.join(others)}"
-    )
-
-
-def _lifts_by_default(options: FitOptions) -> bool:
-    """Return whether the default can use known ratios, whatever the number of rows."""
-    return options.feature_map == "auto" and maps.prefers_few(_method(options.method, options))
+def _check(options: FitOptions, roles: Roles) -> None:
+    """Refuse parameters of LR-QR, and weights, that the method cannot use."""
+    method = _method(options.method, options)
+    constant = options.feature_map == "constant"
+    unused = [
+        f"--{key}"
+        for key, value in options.tuned.items()
+        if value != "auto" and (constant or not hasattr(method, key))
+    ]
+    if unused:
+        where = "with --feature-map constant " if constant else ""
+        raise UsageError(f"method {options.method!r} {where}has no {', '.join(unused)}")
+    if roles.weight and not uses_known(method, options.feature_map):
+        names = plugins.names("methods")
+        others = [name for name in names if plugins.load("methods", name).ESTIMATOR.USES_RATIO]
+        raise UsageError(
+            f"--weight-column: method {options.method!r} with given features uses no likelihood ratio; "
+            f"use --feature-map learned or constant, or a method that does: {', '.join(others)}"
+        )
 
 
 def _method(name: str, options: FitOptions) -> Any:
@@ -223,90 +202,134 @@ def _method(name: str, options: FitOptions) -> Any:
     return make_estimator(estimator, coverage=options.coverage, random_state=options.seed, **options.tuned)
 
 
-def _fit_base(data: Samples, options: FitOptions, X: FloatArray) -> tuple[BaseLearner, IntArray]:
-    """Fit the base learner on one part of the source; return it and the rows that are left to calibrate."""
-    classes = data.roles.classes
-    outcome = np.asarray(data.source.outcome)
-    labels = np.asarray(classes)[outcome] if classes else None
-    training = training_rows(len(X), options.seed, classes=None if labels is None else labels.tolist())
-    if training.all():
-        raise DataError(f"{len(X)} source rows are too few to fit a base learner and to calibrate")
-    learner = BaseLearner(str(options.base), classify=bool(classes), random_state=options.seed)
-    learner.fit(X[training], (outcome if labels is None else labels)[training])
-    return learner, np.flatnonzero(~training)
-
-
-def _prediction(data: Samples, base: BaseLearner | None, sample: Sample, X: FloatArray) -> FloatArray:
-    if data.score == PRECOMPUTED:
-        return np.empty((len(sample), 0))
-    return sample.prediction if base is None else base.predict(X)
-
-
-def _scores(data: Samples, sample: Sample, prediction: FloatArray) -> FloatArray:
-    outcome: Any = sample.score if data.score == PRECOMPUTED else sample.outcome
-    scores: FloatArray = plugins.load("scores", data.score).score(prediction, outcome)
-    return scores
-
-
-@dataclass(frozen=True)
-class _Rows:
-    """What every method is fitted on."""
-
-    X: FloatArray
-    scores: FloatArray
-    X_target: FloatArray
-    X_source: FloatArray | None
-    ratio: LikelihoodRatio
-    known: FloatArray | None
-    prediction: FloatArray
-    prediction_target: FloatArray
-    classify: bool
-
-    @property
-    def hints(self) -> dict[str, FloatArray]:
-        """Predictions for features to be learned from, if source and target have them alike."""
-        columns = self.prediction.shape[1]
-        if not columns or self.prediction_target.shape[1] != columns:
-            return {}
-        return {"prediction": self.prediction, "prediction_target": self.prediction_target}
-
-
-def _fit_threshold(name: str, options: FitOptions, rows: _Rows) -> ThresholdModel:
-    method = _method(name, options)
-    chosen = name == options.method
-    constant = options.feature_map == "constant"
-    unused = [
-        f"--{key}"
-        for key, value in options.tuned.items()
-        if value != "auto" and (constant or not hasattr(method, key))
-    ]
-    if chosen and unused:
-        where = "with --feature-map constant " if constant else ""
-        raise UsageError(f"method {name!r} {where}has no {', '.join(unused)}")
-    feature_map = options.feature_map if chosen else "given"
-    if chosen and rows.known is not None and _lifts_by_default(options):
-        feature_map = maps.best(classify=rows.classify)
-    model = ThresholdModel(method, feature_map=feature_map, classify=rows.classify, random_state=options.seed)
-    uses_known = method.USES_RATIO or feature_map in ("learned", "constant")
-    ratio = rows.known if rows.known is not None and uses_known else rows.ratio
-    further = chosen and name in _AT_LEVELS
-    return model.fit(
-        rows.X,
-        rows.scores,
-        X_target=rows.X_target,
-        X_source=rows.X_source,
-        ratio=ratio,
-        levels=[level for level in LEVELS if further and level != options.coverage],
-        **rows.hints,
+def _how(options: FitOptions) -> one_way.Options:
+    """Return the options of the calibration, with every level that `evaluate` asks for."""
+    return one_way.Options(
+        score=str(options.score),
+        method=_method(options.method, options),
+        feature_map=options.feature_map,
+        seed=options.seed,
+        levels=tuple(level for level in LEVELS if options.method in _AT_LEVELS and level != options.coverage),
+        unlabeled="--unlabeled-source",
     )
 
 
-def _fit_companions(options: FitOptions, rows: _Rows) -> dict[str, ThresholdModel]:
+def _with_base(
+    options: FitOptions, classes: Sequence[str], source: Rows, target: Rows
+) -> tuple[BaseLearner, Rows, Rows]:
+    """Fit the base learner on one part of the source; return it, the other part and the target, predicted."""
+    labels = np.asarray(classes)[source.outcome].tolist() if classes else None
+    training = training_rows(len(source), options.seed, classes=labels)
+    if training.all():
+        raise DataError(f"{len(source)} source rows are too few to fit a base learner and to calibrate")
+    learner = one_way.fit_base(str(options.base), source.take(training), classes, options.seed)
+    rest = one_way.with_predictions(learner, source.take(~training), classes)
+    return learner, rest, one_way.with_predictions(learner, target, classes)
+
+
+def _warn_of_outcome(sample: Sample, rows: Rows, name: str | None, score: str) -> None:
+    """Warn of classes without a calibration row, and of an outcome that looks like two classes."""
+    if sample.classes:
+        tables.warn_absent_classes(replace(sample, outcome=rows.outcome))
+    elif score != PRECOMPUTED:
+        message = one_way.two_values(rows, f"the outcome {name!r}", "--probability, or --base logistic")
+        if message:
+            warnings.warn(message, LrqrWarning, stacklevel=3)
+
+
+def _companions(
+    options: FitOptions, how: one_way.Options, source: Rows, target: Rows, shared: dict[str, Any]
+) -> dict[str, ThresholdModel]:
     """Fit the methods to compare with; what they warn of concerns nobody who did not ask for them."""
-    names = [name for name in COMPANIONS if name != options.method]
+    found = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return {name: _fit_threshold(name, options, rows) for name in names}
+        for name in COMPANIONS:
+            method = _method(name, options)
+            rows = source if method.USES_RATIO else replace(source, ratio=None)
+            given = replace(how, method=method, feature_map="given", levels=())
+            if name != options.method:
+                found[name] = one_way.calibrate(rows, target, given, **shared)
+    return found
+
+
+def _weighted_coverage(
+    threshold: ThresholdModel, rows: Rows, score: str, ratio: LikelihoodRatio
+) -> dict[str, Any]:
+    """Return the importance-weighted coverage of the calibration rows."""
+    inside = one_way.scores_of(rows, score) <= one_way.thresholds_of(threshold, rows)
+    weights = ratio.source_ if rows.ratio is None else rows.ratio
+    return metrics.importance_weighted_coverage(covered=inside, weights=weights)
+
+
+def _shift_details(diagnosis: Diagnosis, samples: Sequence[Sample]) -> dict[str, Any]:
+    return diagnosis.to_dict(pictures=True) | {
+        "promise": diagnosis.promise,
+        "columns": schema_differences(samples[0].features, samples[1].features),
+    }
+
+
+def _fit_details(threshold: ThresholdModel, target: Rows) -> dict[str, Any]:
+    """Sizes, choices, certificate, the cross-validation table, and thresholds on the target rows."""
+    estimator = threshold.estimator_
+    names = ("gap", "converged") if threshold.feature_map_ == "constant" else _LEARNED
+    found = {name: getattr(estimator, f"{name}_") for name in names if hasattr(estimator, f"{name}_")}
+    # the known ratios of the target rows are not asked for at fit
+    thresholds = None
+    if not threshold.known_ratio_:
+        thresholds = metrics.distribution(values=one_way.thresholds_of(threshold, target))
+    parameters = {
+        name: value
+        for name, value in estimator.get_params(deep=False).items()
+        if value is None or isinstance(value, str | int | float)
+    }
+    return {
+        "method": threshold.method_,
+        "coverage": threshold.coverage_,
+        "n_source": threshold.n_source_,
+        "n_target": len(target),
+        "n_features": threshold.n_features_in_,
+        "feature_map": threshold.feature_map_,
+        "unanswered": threshold.unanswered_,
+        "largest_score": threshold.largest_score_,
+        **found,
+        "parameters": parameters,
+        "thresholds": thresholds,
+        "selection": [dict(row) for row in getattr(estimator, "selection_table_", [])],
+    }
+
+
+def _provenance(options: FitOptions, paths: Sequence[Path | None]) -> dict[str, Any]:
+    """Versions, options and inputs; no time and no machine, so that the same input gives the same bytes."""
+    import scipy
+    import sklearn
+
+    return {
+        "lrqr": __version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "scikit-learn": sklearn.__version__,
+        "seed": options.seed,
+        "on_missing": options.on_missing,
+        "inputs": {
+            name: {"name": path.name, "sha256": _digest(path)}
+            for name, path in zip(("source", "target", "unlabeled_source"), paths, strict=True)
+            if path is not None
+        },
+    }
+
+
+def _digest(path: Path) -> str:
+    """Return the sha256 of a file, or of all files of a directory and their names."""
+    total = hashlib.sha256()
+    files = [path] if path.is_file() else sorted(item for item in path.rglob("*") if item.is_file())
+    for file in files:
+        if path.is_dir():
+            total.update(file.relative_to(path).as_posix().encode() + b"\0")
+        with file.open("rb") as stream:
+            hashlib.file_digest(stream, lambda: total)
+    return total.hexdigest()
 
 
 def _check_strict(model: CalibratedModel, options: FitOptions) -> None:

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, cast
 
 from lrqr import plugins
 from lrqr.calibrate.model import PRECOMPUTED
+from lrqr.calibrate.rows import Rows
 from lrqr.data import tables
+from lrqr.data.encoder import TableEncoder
 from lrqr.data.formats import is_path, open_table
 from lrqr.data.roles import Roles
 from lrqr.errors import LrqrWarning, UsageError
@@ -99,31 +101,65 @@ def needed(choices: Choices, roles: Roles, score: str) -> list[str]:
     return need + (["weight"] if roles.weight else [])
 
 
+def encode(
+    samples: Sequence[Sample], roles: Roles, score: str, on_missing: str
+) -> tuple[TableEncoder, list[Rows]]:
+    """Fit the encoder on the first two samples, source and target; return it and the rows of all samples."""
+    source, target = samples[0].features, samples[1].features
+    encoder = TableEncoder().fit(source, target, categorical=roles.categorical, on_missing=on_missing)
+    own = score == PRECOMPUTED
+    return encoder, [
+        Rows(
+            encoder.transform(sample.features, row=sample.row),
+            sample.score if own else sample.outcome,
+            sample.prediction if own or sample.prediction.shape[1] else None,
+            sample.weight,
+        )
+        for sample in samples
+    ]
+
+
 def check(choices: Choices, roles: Roles, score: str) -> None:
     """Refuse combinations of options that make no sense."""
-    module = plugins.load("scores", score)
-    asked, inputs = choices.roles, module.INPUTS
-    if choices.base and (asked.prediction or asked.score_column):
-        raise UsageError(
-            "--base fits a model for you: leave out --prediction, --probability and --score-column"
-        )
-    if asked.score_column and (asked.prediction or score != PRECOMPUTED):
-        raise UsageError("--score-column brings scores of your own: leave out --score and predictions")
-    if score == PRECOMPUTED and not roles.score_column:
-        raise UsageError("--score precomputed needs --score-column")
-    if roles.probability and module.TASK == "regression":
-        raise UsageError(f"--probability is for classification, score {score!r} is for regression")
-    if module.TASK == "classification" and roles.prediction and not roles.probability:
-        raise UsageError(
-            f"score {score!r} needs --probability, one column per class, instead of --prediction"
-        )
-    if choices.base and module.TASK == "regression" and score != "absolute":
-        raise UsageError(f"--base predicts one number a row, which score {score!r} cannot use; use absolute")
-    if module.TASK == "regression" and roles.prediction and len(roles.prediction) != len(inputs):
-        raise UsageError(
-            f"score {score!r} needs {len(inputs)} prediction column(s) ({', '.join(inputs)}), "
-            f"got {len(roles.prediction)}: {', '.join(roles.prediction)}"
-        )
+    task, names = plugins.load("scores", score).TASK, plugins.load("scores", score).INPUTS
+    asked, given = choices.roles, roles.prediction
+    classes, numbers = task == "classification", task == "regression"
+    mistakes = [
+        (
+            choices.base and (asked.prediction or asked.score_column),
+            "--base fits a model for you: leave out --prediction, --probability and --score-column",
+        ),
+        (
+            asked.score_column and (asked.prediction or score != PRECOMPUTED),
+            "--score-column brings scores of your own: leave out --score and predictions",
+        ),
+        (
+            score == PRECOMPUTED and not roles.score_column,
+            "--score precomputed needs --score-column",
+        ),
+        (
+            roles.probability and numbers,
+            f"--probability is for classification, score {score!r} is for regression",
+        ),
+        (
+            classes and given and not roles.probability,
+            f"score {score!r} needs --probability, one column per class, instead of --prediction",
+        ),
+        (
+            choices.base and numbers and score != "absolute",
+            f"--base predicts one number a row, which score {score!r} cannot use; use absolute",
+        ),
+        (
+            numbers and given and len(given) != len(names),
+            (
+                f"score {score!r} needs {len(names)} prediction column(s) ({', '.join(names)}), "
+                f"got {len(given)}: {', '.join(given)}"
+            ),
+        ),
+    ]
+    for mistaken, message in mistakes:
+        if mistaken:
+            raise UsageError(message)
 
 
 def check_folder(folder: Path, paths: Iterable[Path], *, force: bool) -> None:

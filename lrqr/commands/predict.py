@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from lrqr.calibrate import model as models
-from lrqr.calibrate.infinity import cap_infinite
 from lrqr.calibrate.model import PRECOMPUTED
+from lrqr.calibrate.threshold import cap_infinite
 from lrqr.data import tables
 from lrqr.data.encoder import warn_unseen
 from lrqr.errors import DataError, UsageError
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from lrqr.calibrate.infinity import Infinite
     from lrqr.calibrate.model import Answer, CalibratedModel
     from lrqr.data.tables import Sample
+    from lrqr.plugins import Infinite
 
 _BATCH = 65536
 

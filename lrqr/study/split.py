@@ -12,8 +12,7 @@ import numpy as np
 
 from lrqr import plugins
 from lrqr.calibrate.base import BaseLearner
-from lrqr.calibrate.infinity import cap_infinite
-from lrqr.calibrate.threshold import ThresholdModel, make_estimator
+from lrqr.calibrate.threshold import ThresholdModel, cap_infinite, make_estimator
 from lrqr.errors import DataError, LrqrError, UsageError
 from lrqr.stats.ratio import LikelihoodRatio, effective_size
 

@@ -1,0 +1,210 @@
+"""The one way from rows to thresholds, for the command line, the scikit-learn wrappers and experiments."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lrqr import plugins
+from lrqr.calibrate.base import BaseLearner
+from lrqr.calibrate.threshold import TEST_MASS, ThresholdModel
+from lrqr.errors import LrqrWarning
+from lrqr.stats.diagnosis import weight_warning
+from lrqr.stats.quantiles import rows_needed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from lrqr.arrays import FloatArray
+    from lrqr.calibrate.rows import Rows
+    from lrqr.plugins import FeatureMap
+    from lrqr.stats.ratio import LikelihoodRatio
+
+_MOST = 0.5  # share of the rows that is called most of them: from here on "no overlap", below it "little"
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to calibrate.
+
+    Attributes
+    ----------
+    score : str
+        A name of ``lrqr.scores``.
+    method : str or estimator
+        A name of ``lrqr.methods``, or an unfitted estimator, which brings its own coverage and seed.
+    coverage : float
+        1-α.
+    feature_map : {"auto", "given", "learned", "constant"}
+        What the threshold is a function of; see `ThresholdModel`.
+    seed : int or None
+        Of everything random; ``random_state`` of the estimators.
+    levels : tuple of float
+        Further coverages to calibrate at.
+    unlabeled : str
+        What the caller calls the unlabeled source rows, for messages.
+    """
+
+    score: str
+    method: Any = "lrqr"
+    coverage: float = 0.9
+    feature_map: FeatureMap = "auto"
+    seed: int | None = 0
+    levels: tuple[float, ...] = ()
+    unlabeled: str = "X_source"
+
+
+def calibrate(
+    source: Rows,
+    target: Rows | None,
+    options: Options,
+    *,
+    unlabeled: FloatArray | None = None,
+    ratio: LikelihoodRatio | None = None,
+    stacklevel: int = 2,
+) -> ThresholdModel:
+    """Score the source rows and fit thresholds on them.
+
+    Parameters
+    ----------
+    source : Rows of n1 labeled rows
+        With predictions. Their known likelihood ratios, if they have any, take the place of an estimated one;
+        a method that cannot use them refuses them.
+    target : Rows of n2 rows, or None
+        Their outcomes are not looked at. None: no shift, the source rows themselves.
+    options : Options
+    unlabeled : array of shape (n3, d), optional
+        Features of unlabeled source rows, for methods that weigh rows; None means the source rows.
+    ratio : LikelihoodRatio, optional
+        Fitted on the source rows (``unlabeled`` ones if there are any) and the target rows, to be shared by
+        several methods. Each method that needs one fits its own otherwise.
+    stacklevel : int
+        Of the warnings; 2 is the caller of this function.
+
+    Warns
+    -----
+    LrqrWarning
+        If the rows, or their known ratios, are too few for the coverage, if predicted quantiles are swapped,
+        or if ``unlabeled`` is of no use.
+    """
+    model = ThresholdModel(
+        options.method,
+        feature_map=options.feature_map,
+        classify=plugins.load("scores", options.score).TASK == "classification",
+        coverage=options.coverage,
+        random_state=options.seed,
+    ).fit(
+        source.features,
+        scores_of(source, options.score),
+        X_target=None if target is None else target.features,
+        X_source=unlabeled,
+        ratio=ratio if source.ratio is None else source.ratio,
+        prediction=source.prediction,
+        prediction_target=None if target is None else target.prediction,
+        levels=options.levels,
+    )
+    for message in _cautions(model, source, options, unlabeled=unlabeled is not None):
+        warnings.warn(message, LrqrWarning, stacklevel=stacklevel)
+    return model
+
+
+def scores_of(rows: Rows, score: str) -> FloatArray:
+    """Return the scores (n,) of labeled rows with predictions."""
+    scores: FloatArray = plugins.load("scores", score).score(rows.prediction, rows.outcome)
+    return scores
+
+
+def thresholds_of(model: ThresholdModel, rows: Rows) -> FloatArray:
+    """Return the thresholds (n,) of rows, by their known ratios if the model was fitted with known ratios."""
+    known = rows.ratio if model.known_ratio_ else None
+    return model.predict(rows.features, ratio=known, prediction=rows.prediction)
+
+
+def fit_base(name: str, train: Rows, classes: Sequence[str], seed: int) -> BaseLearner:
+    """Fit a built-in base learner on labeled rows that will not calibrate."""
+    outcome: Any = train.outcome
+    labels = np.asarray(classes)[outcome] if classes else outcome
+    return BaseLearner(name, classify=bool(classes), random_state=seed).fit(train.features, labels)
+
+
+def with_predictions(learner: BaseLearner, rows: Rows, classes: Sequence[str]) -> Rows:
+    """Return the rows with predictions (n, 1), or probabilities (n, K) in the order of ``classes``.
+
+    Classes that the learner has not seen get the probability 0.
+    """
+    prediction = np.zeros((len(rows), len(classes) or 1))
+    columns = [list(classes).index(name) for name in learner.classes_] or [0]
+    prediction[:, columns] = learner.predict(rows.features)
+    return replace(rows, prediction=prediction)
+
+
+def _cautions(model: ThresholdModel, source: Rows, options: Options, *, unlabeled: bool) -> Iterator[str]:
+    """Yield what a user must be told of a fit."""
+    needed = rows_needed(model.coverage_)
+    # the other methods say it themselves, unless a feature map lets them fit at a lower level
+    silent = model.method_ == "lrqr" or model.learned_ is not None
+    if silent and model.n_source_ < needed:
+        yield (
+            f"{model.n_source_} calibration rows cannot support a coverage of {model.coverage_:g}, which "
+            f"needs n >= {needed}: add rows or lower the coverage"
+        )
+    if source.ratio is not None:
+        mass = 1.0 if model.offset_ is None else TEST_MASS
+        message = weight_warning(np.asarray(source.ratio), model.coverage_, mass)
+        if message:
+            yield message
+    if options.score == "cqr" and source.prediction is not None:
+        crossed = float(np.mean(source.prediction[:, 0] > source.prediction[:, 1]))
+        if crossed > _MOST:
+            yield f"lower above upper in {100 * crossed:.0f} % of rows: are the two columns swapped?"
+    if unlabeled and model.feature_map_ != "given":
+        yield (
+            f"{options.unlabeled} is not used: the ratio is learned from labeled rows "
+            "(the feature map given uses it)"
+        )
+
+
+def two_values(rows: Rows, name: str, remedy: str) -> str | None:
+    """Return what to say of numbers that look like two classes, or None."""
+    values = np.unique([] if rows.outcome is None else rows.outcome)
+    if len(values) != 2:
+        return None
+    return f"{name} has only two values ({values[0]:g} and {values[1]:g}): if they are classes, use {remedy}"
+
+
+def overlap_warning(model: ThresholdModel, X_target: FloatArray) -> str | None:
+    """Return what to say if more than α of the target rows have no finite threshold, else None.
+
+    The command line says it in its summary, from the diagnosis and from ``unanswered_``.
+
+    Parameters
+    ----------
+    model : ThresholdModel
+        Fitted with ``X_target``.
+    X_target : array of shape (n2, d)
+
+    Notes
+    -----
+    It asks what was fitted already: the likelihood ratio of the learned features, or that of a method that
+    weighs rows. Without either (given features of a method that uses no ratio) nothing is known.
+    """
+    share = model.unanswered_
+    weighs = model.learned_ is None and model.estimator_.USES_RATIO and not model.known_ratio_
+    # with fewer rows every threshold is infinite, wherever the target lies; that is said elsewhere
+    if weighs and len(X_target) and model.n_source_ >= rows_needed(model.coverage_):
+        share = float(np.isposinf(model.predict(X_target)).mean())
+    if share <= 1.0 - model.coverage_:
+        return None
+    taken = (
+        "; the given features were taken instead, and thresholds there are extrapolated"
+        if model.feature_map == "auto" and model.unanswered_ > 0.0
+        else ""
+    )
+    extent = "no" if share >= _MOST else "little"
+    return (
+        f"{extent} overlap: {100 * share:.0f} % of the target rows lie where the source has "
+        f"too few rows for a finite threshold; no method can promise coverage there{taken}"
+    )
