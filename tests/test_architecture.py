@@ -7,6 +7,14 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from commands import files, lrqr
+
+from lrqr.solvers import newton
+
+if TYPE_CHECKING:
+    import pytest
 
 ROOT = Path(__file__).parents[1]
 SOURCES = sorted((ROOT / "lrqr").rglob("*.py"))
@@ -60,6 +68,36 @@ def test_every_room_stands_in_the_document() -> None:
 def test_cvxpy_is_imported_by_the_reference_solver_only() -> None:
     users = {path.relative_to(ROOT / "lrqr").as_posix() for path in SOURCES if "cvxpy" in _imports(path)}
     assert users == {"solvers/reference.py"}
+
+
+def test_a_default_fit_reaches_the_solver_in_few_steps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At most eight calls, in at most four packages, from the command's function to the end of the solver."""
+    found: list[list[str]] = []
+
+    def watched(*arguments: Any, **options: Any) -> Any:
+        frame, modules = sys._getframe(1), [newton.__name__]
+        while frame is not None and not frame.f_globals["__name__"].startswith("lrqr.cli"):
+            modules.append(frame.f_globals["__name__"])
+            frame = frame.f_back
+        assert frame is not None
+        found.append([name for name in modules if name.startswith("lrqr.")])
+        return solve(*arguments, **options)
+
+    solve = newton.solve
+    monkeypatch.setattr(newton, "solve", watched)
+    paths = files(tmp_path)
+    options = ("--outcome", "y", "--prediction", "yhat", "-o", tmp_path / "model")
+    assert lrqr("fit", paths["source"], paths["target"], *options).code == 0
+    assert found
+    assert max(map(len, found)) <= 8
+    assert {name.split(".")[1] for modules in found for name in modules} <= {
+        "commands",
+        "calibrate",
+        "methods",
+        "solvers",
+    }
 
 
 def test_help_imports_no_heavy_library() -> None:
