@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -127,6 +128,7 @@ class _Vertex:
         return True
 
 
+@dataclass(repr=False, eq=False)
 class Conditional(ThresholdEstimator):
     """Conditional conformal prediction of Gibbs, Cherian and Candès (2023) over Φ(x) = (1, x).
 
@@ -157,16 +159,9 @@ class Conditional(ThresholdEstimator):
         Largest calibration score.
     """
 
-    def __init__(
-        self,
-        coverage: float = 0.9,
-        *,
-        mode: Literal["imputed", "randomized", "naive"] = "imputed",
-        random_state: int = 0,
-    ) -> None:
-        self.coverage = coverage
-        self.mode = mode
-        self.random_state = random_state
+    _: KW_ONLY
+    mode: Literal["imputed", "randomized", "naive"] = "imputed"
+    random_state: int = 0
 
     def fit(self, X: Any, y: Any, *, X_target: Any = None, X_source: Any = None, ratio: Any = None) -> Self:
         """Regress the scores y (n1,) on the features; the unlabeled rows play no part."""

@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Iterator
-from typing import Any, ClassVar, Self
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Self
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -10,12 +11,13 @@ from scipy.special import expit
 
 from lrqr.arrays import FloatArray, IntArray
 from lrqr.errors import DataError, UsageError
-from lrqr.methods.estimator import RatioEstimator, warn_few
+from lrqr.methods.estimator import OneThreshold, warn_few
 from lrqr.stats.quantiles import tolerant_ceil
 from lrqr.stats.ratio import canonical_order, deal_folds
 
 
-class DoublyRobust(RatioEstimator):
+@dataclass(repr=False, eq=False)
+class DoublyRobust(OneThreshold):
     """Doubly robust prediction of Yang, Kuchibhotla and Tchetgen Tchetgen (2024), the paper's 2R-CP.
 
     With m(θ, x) = P(S <= θ | X = x), estimated by one logistic regression for each θ, the target
@@ -48,22 +50,8 @@ class DoublyRobust(RatioEstimator):
         Largest calibration score.
     """
 
-    _OMITTED: ClassVar[tuple[str, ...]] = ("ratio_",)
-
-    def __init__(
-        self,
-        coverage: float = 0.9,
-        *,
-        grid: int = 100,
-        classifier: str = "logistic",
-        cross_fit: int = 5,
-        random_state: int = 0,
-    ) -> None:
-        self.coverage = coverage
-        self.grid = grid
-        self.classifier = classifier
-        self.cross_fit = cross_fit
-        self.random_state = random_state
+    _: KW_ONLY
+    grid: int = 100
 
     def fit(self, X: Any, y: Any, *, X_target: Any = None, X_source: Any = None, ratio: Any = None) -> Self:
         """Take the threshold from the scores y (n1,), their rows' ratios and the target's features.
@@ -85,11 +73,6 @@ class DoublyRobust(RatioEstimator):
         curve = self._curve(features, scores, weights, target, candidates)
         self.threshold_ = falling_threshold(candidates, curve, level)
         return self
-
-    def predict(self, X: Any, *, ratio: Any = None) -> FloatArray:
-        """Return the same threshold (n,) for every row; ratios of these rows change nothing."""
-        del ratio
-        return np.full(len(self._rows(X)), self.threshold_)
 
     def _curve(
         self,

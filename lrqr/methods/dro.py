@@ -2,7 +2,8 @@
 
 import math
 import warnings
-from typing import Any, ClassVar, Literal, Self
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -15,14 +16,15 @@ from lrqr.methods.divergences import (
     plug_in_radius,
     robust_level,
 )
-from lrqr.methods.estimator import RatioEstimator, warn_few
+from lrqr.methods.estimator import OneThreshold, warn_few
 from lrqr.stats.quantiles import conformal_rank, order_statistic, rows_needed, tolerant_ceil
 from lrqr.stats.ratio import canonical_order
 
 RANKS = ("n+1", "plug-in", "alpha-first")
 
 
-class DistributionallyRobust(RatioEstimator):
+@dataclass(repr=False, eq=False)
+class DistributionallyRobust(OneThreshold):
     """Robust validation of Cauchois, Gupta, Ali and Duchi (2024), the paper's DRO-CP.
 
     Covers at least 1-α of every distribution of scores within ``radius`` of the source's. The threshold
@@ -60,28 +62,11 @@ class DistributionallyRobust(RatioEstimator):
         Largest calibration score.
     """
 
-    _OMITTED: ClassVar[tuple[str, ...]] = ("ratio_",)
-
-    def __init__(
-        self,
-        coverage: float = 0.9,
-        *,
-        divergence: str = "kl",
-        radius: float | Literal["estimate", "worst-slab"] = "estimate",
-        rank: str = "n+1",
-        slab: float = 0.1,
-        classifier: str = "logistic",
-        cross_fit: int = 5,
-        random_state: int = 0,
-    ) -> None:
-        self.coverage = coverage
-        self.divergence = divergence
-        self.radius = radius
-        self.rank = rank
-        self.slab = slab
-        self.classifier = classifier
-        self.cross_fit = cross_fit
-        self.random_state = random_state
+    _: KW_ONLY
+    divergence: str = "kl"
+    radius: float | Literal["estimate", "worst-slab"] = "estimate"
+    rank: str = "n+1"
+    slab: float = 0.1
 
     def fit(self, X: Any, y: Any, *, X_target: Any = None, X_source: Any = None, ratio: Any = None) -> Self:
         """Take the threshold from the scores y (n1,); the target matters through the radius only."""
@@ -106,11 +91,6 @@ class DistributionallyRobust(RatioEstimator):
         if math.isinf(self.threshold_):
             self._warn_infinite(n, level)
         return self
-
-    def predict(self, X: Any, *, ratio: Any = None) -> FloatArray:
-        """Return the same threshold (n,) for every row; ratios of these rows change nothing."""
-        del ratio
-        return np.full(len(self._rows(X)), self.threshold_)
 
     def _warn_infinite(self, n: int, level: float) -> None:
         if n < rows_needed(level):

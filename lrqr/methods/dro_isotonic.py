@@ -1,16 +1,18 @@
 """Distributionally robust conformal prediction with weights that grow along the estimated ratio."""
 
-from typing import Any, ClassVar, Literal, Self
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.isotonic import isotonic_regression
 
 from lrqr.arrays import FloatArray
 from lrqr.methods.divergences import check_divergence, check_radius, plug_in_radius, worst_case_mean
-from lrqr.methods.estimator import RatioEstimator, warn_few
+from lrqr.methods.estimator import OneThreshold, warn_few
 
 
-class IsotonicRobust(RatioEstimator):
+@dataclass(repr=False, eq=False)
+class IsotonicRobust(OneThreshold):
     """Isotonic distributionally robust prediction after Gui, Barber and Ma (2024), the paper's DR-iso.
 
     The estimated ratio may be wrong in size but is trusted in order: the worst case is taken over all
@@ -43,24 +45,9 @@ class IsotonicRobust(RatioEstimator):
         Largest calibration score.
     """
 
-    _OMITTED: ClassVar[tuple[str, ...]] = ("ratio_",)
-
-    def __init__(
-        self,
-        coverage: float = 0.9,
-        *,
-        divergence: str = "kl",
-        radius: float | Literal["estimate"] = "estimate",
-        classifier: str = "logistic",
-        cross_fit: int = 5,
-        random_state: int = 0,
-    ) -> None:
-        self.coverage = coverage
-        self.divergence = divergence
-        self.radius = radius
-        self.classifier = classifier
-        self.cross_fit = cross_fit
-        self.random_state = random_state
+    _: KW_ONLY
+    divergence: str = "kl"
+    radius: float | Literal["estimate"] = "estimate"
 
     def fit(self, X: Any, y: Any, *, X_target: Any = None, X_source: Any = None, ratio: Any = None) -> Self:
         """Take the threshold from the scores y (n1,) in the order of their rows' ratios."""
@@ -78,11 +65,6 @@ class IsotonicRobust(RatioEstimator):
         )
         warn_few(np.ones(len(scores)), level, finite=True)
         return self
-
-    def predict(self, X: Any, *, ratio: Any = None) -> FloatArray:
-        """Return the same threshold (n,) for every row; ratios of these rows change nothing."""
-        del ratio
-        return np.full(len(self._rows(X)), self.threshold_)
 
 
 def isotonic_projection(risk: FloatArray, key: FloatArray) -> FloatArray:

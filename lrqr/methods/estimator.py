@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from lrqr.arrays import FloatArray, as_matrix, as_vector, check_seed
 from lrqr.errors import DataError, LrqrWarning, UsageError
-from lrqr.stats.quantiles import rows_needed
+from lrqr.stats.quantiles import rows_needed, weighted_quantile
 from lrqr.stats.ratio import LikelihoodRatio, effective_size
 
 _NON_FINITE = ("inf", "-inf", "nan")
@@ -34,8 +34,12 @@ def check_coverage(coverage: float) -> float:
     raise UsageError(f"coverage must lie strictly between 0 and 1, got {coverage!r}{hint}")
 
 
+@dataclass(repr=False, eq=False)
 class ThresholdEstimator(RegressorMixin, BaseEstimator):
     """Base of the methods: a regressor whose predictions are thresholds in score units.
+
+    Every method is a dataclass whose fields are its parameters, which is what scikit-learn asks of
+    ``__init__``: one assignment for each parameter and nothing else.
 
     Attributes
     ----------
@@ -50,9 +54,7 @@ class ThresholdEstimator(RegressorMixin, BaseEstimator):
     # fitted attributes that ``predict`` does not need, left out of the state
     _OMITTED: ClassVar[tuple[str, ...]] = ()
 
-    coverage: float
-    max_score_: float
-    n_features_in_: int
+    coverage: float = 0.9
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -138,6 +140,7 @@ class Ratios:
     target: FloatArray | None
 
 
+@dataclass(repr=False, eq=False)
 class RatioEstimator(ThresholdEstimator):
     """Base of the methods that use a likelihood ratio: given, fitted by the caller, or fitted here.
 
@@ -152,11 +155,10 @@ class RatioEstimator(ThresholdEstimator):
     USES_RATIO: ClassVar[bool] = True
     _NESTED: ClassVar[dict[str, Any]] = {"ratio_": LikelihoodRatio}
 
-    classifier: str
-    cross_fit: int
-    random_state: int
-    ratio_: LikelihoodRatio | None
-    known_ratio_: bool
+    _: KW_ONLY
+    classifier: str = "logistic"
+    cross_fit: int = 5
+    random_state: int = 0
 
     def _resolve(self, ratio: Any, X: FloatArray, X_target: Any, X_source: Any) -> Ratios:
         """Turn ``fit``'s ``ratio`` into ratios of the rows X (n1,d), X_source (n3,d) and X_target (n2,d).
@@ -166,7 +168,8 @@ class RatioEstimator(ThresholdEstimator):
         """
         target = None if X_target is None else self._rows(X_target, "X_target")
         source = X if X_source is None else self._rows(X_source, "X_source")
-        self.ratio_, self.known_ratio_ = None, False
+        self.ratio_: LikelihoodRatio | None = None
+        self.known_ratio_ = False
         if ratio is None and target is None:
             return Ratios(np.ones(len(X)), np.ones(len(source)), np.ones(len(X)))
         if ratio is not None and not isinstance(ratio, LikelihoodRatio):
@@ -194,6 +197,55 @@ class RatioEstimator(ThresholdEstimator):
             return as_ratio(ratio, len(rows))
         refuse_known(ratio, "it was fitted without")
         return np.ones(len(rows)) if self.ratio_ is None else self.ratio_.predict(rows)
+
+
+class OneThreshold(RatioEstimator):
+    """Base of the methods whose threshold is the same for all rows; the ratio matters in ``fit`` only.
+
+    Attributes
+    ----------
+    threshold_ : float
+        In score units.
+    """
+
+    _OMITTED: ClassVar[tuple[str, ...]] = ("ratio_",)
+
+    threshold_: float
+
+    def predict(self, X: Any, *, ratio: Any = None) -> FloatArray:
+        """Return the same threshold (n,) for every row; ratios of these rows change nothing."""
+        del ratio
+        return np.full(len(self._rows(X)), self.threshold_)
+
+
+class WeightedThreshold(RatioEstimator):
+    """Base of the methods whose threshold is a quantile of the scores weighted by the ratio.
+
+    Attributes
+    ----------
+    scores_, weights_ : (n,) arrays
+        Calibration scores and their ratios.
+    level_ : float
+        The level of the quantile, where that is not the coverage.
+    """
+
+    def fit(self, X: Any, y: Any, *, X_target: Any = None, X_source: Any = None, ratio: Any = None) -> Self:
+        """Store the scores y (n1,) with the ratios of their rows; without ``X_target`` all ratios are 1."""
+        features, self.scores_, level = self._start(X, y)
+        level = self._nominal(level)
+        self.weights_ = self._resolve(ratio, features, X_target, X_source).calibration
+        warn_few(self.weights_, level)
+        return self
+
+    def predict(self, X: Any, *, ratio: Any = None) -> FloatArray:
+        """Return each row's threshold (n,) in score units, +inf where its ratio is too large."""
+        rows = self._rows(X)
+        level = vars(self).get("level_", self.coverage)
+        return weighted_quantile(self.scores_, self.weights_, self._rows_ratio(rows, ratio), level)
+
+    def _nominal(self, level: float) -> float:
+        """Return the level of the quantile for the wanted coverage."""
+        return level
 
 
 def refuse_known(ratio: Any, reason: str) -> None:

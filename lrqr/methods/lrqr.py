@@ -1,7 +1,8 @@
 """LR-QR: quantile regression whose threshold is pulled towards the likelihood ratio (arXiv:2502.13030)."""
 
 import warnings
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -30,6 +31,7 @@ _LARGEST = 1e100
 _REASON = "LRQR estimates no likelihood ratio"
 
 
+@dataclass(repr=False, eq=False)
 class LRQR(ThresholdEstimator):
     """Thresholds that keep their coverage under covariate shift.
 
@@ -99,29 +101,14 @@ class LRQR(ThresholdEstimator):
     (300,)
     """
 
-    USES_RATIO: ClassVar[bool] = False
-
-    def __init__(
-        self,
-        coverage: float = 0.9,
-        regularization: float | str = "auto",
-        ridge: float | str = "auto",
-        selection: str = "auto",
-        score_scale: float | str = "auto",
-        standardize: bool = True,
-        solver: str = "newton",
-        tol: float = 1e-6,
-        random_state: int | None = 0,
-    ) -> None:
-        self.coverage = coverage
-        self.regularization = regularization
-        self.ridge = ridge
-        self.selection = selection
-        self.score_scale = score_scale
-        self.standardize = standardize
-        self.solver = solver
-        self.tol = tol
-        self.random_state = random_state
+    regularization: float | str = "auto"
+    ridge: float | str = "auto"
+    selection: str = "auto"
+    score_scale: float | str = "auto"
+    standardize: bool = True
+    solver: str = "newton"
+    tol: float = 1e-6
+    random_state: int | None = 0
 
     def fit(self, X: Any, y: Any, *, X_target: Any = None, X_source: Any = None, ratio: Any = None) -> Self:
         """Fit the threshold.

@@ -1,6 +1,6 @@
 """Split conformal prediction: one threshold, the ⌈(n+1)(1-α)⌉-th smallest score."""
 
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -30,11 +30,6 @@ class SplitConformal(ThresholdEstimator):
     max_score_ : float
         Largest calibration score.
     """
-
-    USES_RATIO: ClassVar[bool] = False
-
-    def __init__(self, coverage: float = 0.9) -> None:
-        self.coverage = coverage
 
     def fit(self, X: Any, y: Any, *, X_target: Any = None, X_source: Any = None, ratio: Any = None) -> Self:
         """Take the threshold from the scores y (n1,); the features and unlabeled rows play no part."""
