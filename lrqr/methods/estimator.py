@@ -76,10 +76,12 @@ class ThresholdEstimator(RegressorMixin, BaseEstimator):
         scores = as_vector(column_or_1d(y, warn=True), "y", length=features.shape[0], allow_infinite=True)
         infinite = np.flatnonzero(np.isinf(scores))
         if infinite.size:
+            shown = ", ".join(str(row) for row in infinite[:_ROWS_SHOWN])
             raise DataError(
-                f"y holds infinity in {infinite.size} of {len(scores)} rows (the first is row {infinite[0]}, "
-                "counted from 0), and thresholds are fitted to finite scores; where the score is neg-log, "
-                "give every class a probability above 0, or use lac or aps"
+                f"y holds infinity in {infinite.size} of {len(scores)} rows (rows {shown}"
+                f"{', ...' if infinite.size > _ROWS_SHOWN else ''}, counted from 0), and thresholds are fitted to "
+                "finite scores; where the score is neg-log, give every class a probability above 0, or use lac "
+                "or aps"
             )
         size = float(np.abs(scores).max())
         if size > _EXTREME or 0.0 < size < 1.0 / _EXTREME:  # sums or quotients of such scores leave float64
