@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import re
 import warnings
+from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,7 @@ from hypothesis import strategies as st
 
 from lrqr.data import tables
 from lrqr.data.formats import READERS
-from lrqr.data.tables import Roles
+from lrqr.data.roles import SINGLE, SPELLINGS, Roles
 from lrqr.data.writing import WRITERS
 from lrqr.errors import DataError, LrqrWarning, UsageError
 
@@ -185,6 +186,31 @@ def test_a_role_that_is_not_asked_for_is_neither_read_nor_a_feature(tmp_path: Pa
     assert sample.outcome is None
     assert sample.group is None
     assert sample.id.tolist() == list(range(100))
+
+
+@pytest.mark.parametrize("noun", SINGLE)
+def test_every_role_of_one_column_has_a_flag_and_a_place_in_the_sample(noun: str) -> None:
+    """The law of roles, over their declaration."""
+    name = SINGLE[noun]
+    frame = pd.DataFrame({"x": [0.5, 1.5, 2.5], "it": [3, 1, 2]})
+    options = dict.fromkeys(SPELLINGS)
+    roles = Roles.of_options({**options, name: "it", "no role": 1})
+    assert getattr(roles, name) == "it"
+    sample = tables.read(frame, roles, need=("features", noun))
+    assert list(sample.features) == ["x"]
+    assert [str(int(value)) for value in getattr(sample, noun)] == ["3", "1", "2"]
+    for wanted, error in ((Roles(), UsageError), (replace(roles, **{name: "itt"}), DataError)):
+        with pytest.raises(error) as caught:
+            tables.read(frame, wanted, need=(noun,))
+        assert (SPELLINGS[name].flag if error is UsageError else f"{noun} column 'itt'") in str(caught.value)
+
+
+@pytest.mark.parametrize("name", [name for name, spelling in SPELLINGS.items() if spelling.multiple])
+def test_roles_of_several_columns_come_from_options_as_they_are(name: str) -> None:
+    roles = Roles.of_options(dict.fromkeys(SPELLINGS) | {name: ["a", "b"]})
+    probability = name == "probability"
+    assert getattr(roles, "prediction" if probability else name) == ("a", "b")
+    assert roles.probability is probability
 
 
 def test_missing_columns_are_named_all_at_once(tmp_path: Path) -> None:

@@ -1,4 +1,7 @@
-"""Every flag that commands share, defined once; TOML files as defaults; levels; names with "did you mean"."""
+"""The options that commands share, each defined once, and their defaults from a TOML file.
+
+The options of columns are made from `lrqr.data.roles`, where column roles are declared.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ Command = TypeVar("Command", bound="Callable[..., Any]")
 FORMATS = ("table", "json", "csv")
 
 CONFIG = "lrqr.study.config"
-"""Where a context remembers the file that its defaults came from."""
+"""Key in ``Context.meta`` for the path of the configuration file, which messages name."""
 
 
 class Name(click.ParamType):  # type: ignore[type-arg]  # generic only since click 8.4
@@ -100,10 +103,15 @@ def read_config(ctx: click.Context, param: click.Parameter, value: Path | None) 
 
 
 def config_defaults(raw: Mapping[str, Any], path: Path, ctx: click.Context) -> dict[str, Any]:
-    """Values for this command: those of its own table before those at the top.
+    """Return the defaults that a configuration file holds for one command, by the names of its options.
 
-    A key at the top may belong to any command, so that one file serves them all. Keys that belong to none and
-    values that are none of their option's are errors of the file, and all of them are named at once.
+    A key at the top of the file applies to every command that has the option; a key in a table named after
+    the command, such as ``[fit]``, applies to that command and comes first.
+
+    Raises
+    ------
+    UsageError
+        One message with all keys that no command has and all values that their option does not accept.
     """
     own = _by_flag(ctx.command)
     group = ctx.parent.command if ctx.parent else ctx.command
@@ -114,27 +122,20 @@ def config_defaults(raw: Mapping[str, Any], path: Path, ctx: click.Context) -> d
     if not isinstance(table, dict):
         raise click.UsageError(f"{path}: {name!r} must be a table of options, [{name}], got {table!r}", ctx)
     top = {key: value for key, value in raw.items() if not (isinstance(value, dict) and key in commands)}
-    problems = [
-        f"unknown key {key!r}{plugins.suggest(key, every)}"
-        for key in top
-        if key.replace("_", "-") not in every
-    ]
-    problems += [
-        f"unknown key {key!r} in [{name}]{plugins.suggest(key, own)}"
-        for key in table
-        if key.replace("_", "-") not in own
-    ]
+    problems: list[str] = []
     values: dict[str, Any] = {}
-    for where, keys in (("", top), (f" in [{name}]", table)):
+    for where, keys, known in (("", top, every), (f" in [{name}]", table, own)):
         for key, value in keys.items():
-            option = own.get(key.replace("_", "-"))
-            if option is None or option.name is None:
-                continue
-            try:
-                values[option.name] = _as_typed(option, value)
-                option.type_cast_value(ctx, values[option.name])
-            except click.BadParameter as error:
-                problems.append(f"key {key!r}{where}: {error.message.rstrip('.')}")
+            flag = key.replace("_", "-")
+            if flag not in known:
+                problems.append(f"unknown key {key!r}{where}{plugins.suggest(key, known)}")
+            elif flag in own:
+                option = own[flag]
+                try:
+                    values[str(option.name)] = _as_typed(option, value)
+                    option.type_cast_value(ctx, values[str(option.name)])
+                except click.BadParameter as error:
+                    problems.append(f"key {key!r}{where}: {error.message.rstrip('.')}")
     if problems:
         raise click.UsageError(f"{path}: {'; '.join(problems)}", ctx)
     return values

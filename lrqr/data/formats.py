@@ -100,7 +100,7 @@ def open_table(data: Data) -> Opened:
         of its columns have the same name.
     """
     if not is_path(data):
-        return _opened_frame(data)
+        return _opened_frame(data, frame_columns(data))
     place = Path(data)
     if not place.exists():
         siblings = [entry.name for entry in place.parent.iterdir()] if place.parent.is_dir() else []
@@ -120,13 +120,11 @@ def open_table(data: Data) -> Opened:
     return replace(opened, where=str(place))
 
 
-def _opened_frame(frame: Any) -> Opened:
-    names = frame_columns(frame)
-
+def _opened_frame(frame: Any, names: Sequence[str]) -> Opened:
     def batches(wanted: Sequence[str], size: int) -> Iterator[pa.Table]:
         yield from _slices(table_of(frame, list(wanted) or names[:1]), size)
 
-    return Opened(names, batches)
+    return Opened(tuple(names), batches)
 
 
 def suffix_of(path: Path, known: Mapping[str, Any]) -> str:
@@ -151,7 +149,7 @@ def _read_csv(path: Path) -> Opened:
     if len(names) == 1 and (";" in names[0] or "\t" in names[0]):
         mark = "semicolons" if ";" in names[0] else "tabs"
         raise DataError(f"{path}: columns seem to be separated by {mark}; write the file with commas")
-    # Unnamed columns (an index that pandas wrote) are read over.
+    # Columns without a name (an index that pandas wrote) are left out.
     keys = [name or f"\0{position}" for position, name in enumerate(names)]
 
     def batches(wanted: Sequence[str], size: int) -> Iterator[pa.Table]:
@@ -331,15 +329,14 @@ def _read_npz(path: Path) -> Opened:
         what = "holds arrays of Python objects, which are never loaded" if objects else "damaged"
         raise DataError(f"{path}: {what}: {_first_line(error)}") from error
     table, roles = _npz_columns(path, arrays)
-
-    def batches(wanted: Sequence[str], size: int) -> Iterator[pa.Table]:
-        yield from _slices(table.select(list(wanted) or table.column_names[:1]), size)
-
-    return Opened(tuple(table.column_names), batches, roles)
+    return replace(_opened_frame(table, table.column_names), roles=roles)
 
 
 def _npz_columns(path: Path, arrays: dict[str, Any]) -> tuple[pa.Table, dict[str, tuple[str, ...]]]:
-    """Arrays of n rows become columns; two-dimensional ones a column each, of a role that their name says."""
+    """Return the arrays as a table, and the roles of its columns, which the names of the arrays say.
+
+    An array of shape (n,) is one column, one of shape (n, d) is d columns.
+    """
     feature_names, classes = arrays.pop("feature_names", None), arrays.pop("classes", None)
     if "logits" in arrays:
         if "probabilities" in arrays:
@@ -354,25 +351,24 @@ def _npz_columns(path: Path, arrays: dict[str, Any]) -> tuple[pa.Table, dict[str
         raise DataError(
             f"{path}: arrays must have the same number of rows and one or two dimensions: {found}"
         )
-    columns: list[tuple[str, Any]] = []
+    columns: list[Any] = []
     roles: dict[str, tuple[str, ...]] = {}
     for name, array in arrays.items():
+        matrix = array[:, None] if array.ndim == 1 else array
+        columns += [pa.array(values) for values in matrix.T]
         if name == "features":
-            named = _labels(path, "feature_names", feature_names, array, prefix="f")
+            roles[name] = _labels(path, "feature_names", feature_names, matrix.shape[1], prefix="f")
         elif name == "probabilities":
-            roles["classes"] = _labels(path, "classes", classes, array, prefix="")
-            named = tuple(f"p_{label}" for label in roles["classes"])
+            roles["classes"] = _labels(path, "classes", classes, matrix.shape[1], prefix="")
+            roles["prediction"] = tuple(f"p_{label}" for label in roles["classes"])
         else:
-            named = (name,) if array.ndim == 1 else tuple(f"{name}_{k}" for k in range(array.shape[1]))
-        roles["prediction" if name == "probabilities" else name] = named
-        columns += zip(named, array[:, None].T if array.ndim == 1 else array.T, strict=True)
-    return pa.Table.from_arrays(
-        [pa.array(values) for _, values in columns], [name for name, _ in columns]
-    ), roles
+            several = tuple(f"{name}_{k}" for k in range(matrix.shape[1]))
+            roles[name] = (name,) if array.ndim == 1 else several
+    named = [column for role, found in roles.items() if role != "classes" for column in found]
+    return pa.Table.from_arrays(columns, named), roles
 
 
-def _labels(path: Path, what: str, given: Any, array: Any, *, prefix: str) -> tuple[str, ...]:
-    count = 1 if array.ndim == 1 else array.shape[1]
+def _labels(path: Path, what: str, given: Any, count: int, *, prefix: str) -> tuple[str, ...]:
     if given is None:
         return tuple(f"{prefix}{k}" for k in range(count))
     names = tuple(str(name) for name in np.atleast_1d(given))

@@ -83,7 +83,7 @@ class Roles:
 
     Notes
     -----
-    Where several names may stand, one name may be given as it is: ``prediction="yhat"``.
+    Where several names may stand, one name may be given as it is: ``prediction="yhat"``; None is no name.
     """
 
     outcome: str | None = _one("--outcome", "outcome", "Column of the outcome.")
@@ -123,8 +123,10 @@ class Roles:
     def __post_init__(self) -> None:
         for role in ("prediction", "features", "exclude", "categorical", "classes"):
             given = getattr(self, role)
-            if given is not None and not isinstance(given, tuple):
-                object.__setattr__(self, role, (given,) if isinstance(given, str) else tuple(given))
+            if isinstance(given, str):
+                object.__setattr__(self, role, (given,))
+            elif given is not None or role != "features":
+                object.__setattr__(self, role, tuple(given or ()))
 
     @classmethod
     def of_options(cls, options: Mapping[str, Any]) -> Roles:
@@ -145,9 +147,11 @@ class Roles:
             raise UsageError(
                 "--prediction is for regression, --probability for classification: pass one of them"
             )
-        given["prediction"] = given["prediction"] or given["probability"] or ()
-        given["probability"] = bool(given["probability"])
-        given["features"] = given["features"] or None
+        given |= {
+            "prediction": given["prediction"] or given["probability"],
+            "probability": bool(given["probability"]),
+            "features": given["features"] or None,
+        }
         return cls(**given)
 
     def with_native(self, native: Mapping[str, tuple[str, ...]]) -> Roles:
