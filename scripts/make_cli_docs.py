@@ -69,8 +69,8 @@ and `outside_support`: whether the row lies where the source has none, so that n
 `--format json` prints strict JSON: infinity is the string `"inf"`, unknown is `null`, and a part that does
 not apply is left out. `--format csv` prints one row for each method, column, experiment or data set, or else
 the columns `key` and `value`, with paths such as `groups.0.coverage`; a report's CSV calls them `quantity`
-and `value`. Shares (coverage, infinite, ...) are fractions of 1. **Size** means the mean length of intervals, in
-units of the outcome, or the mean number of classes in sets. First the results of the commands, then their
+and `value`. Shares (coverage, infinite, ...) are fractions of 1. **Size** means the mean length of intervals,
+in units of the outcome, or the mean number of classes in sets. First the results of the commands, then their
 parts.
 """
 

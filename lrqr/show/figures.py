@@ -20,6 +20,7 @@ import numpy as np
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
+from lrqr.results import Group
 from lrqr.show.words import number, percent
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
         Candidate,
         Concentration,
         Feature,
-        Group,
         Histogram,
         Level,
         Method,
@@ -97,24 +97,28 @@ def short(text: str, longest: int = 24) -> str:
 def percent_axis(axes: Axes, which: str) -> None:
     """Label the axes in ``which`` ("x", "y" or "xy") in percent."""
     formatter = FuncFormatter(lambda value, _: f"{100 * value:.4g}%")
-    if "x" in which:
-        axes.xaxis.set_major_formatter(formatter)
-    if "y" in which:
-        axes.yaxis.set_major_formatter(formatter)
+    for name in which:
+        getattr(axes, f"{name}axis").set_major_formatter(formatter)
 
 
 def lambda_axis(axes: Axes, values: Sequence[float]) -> None:
     """Make the x axis one of λ: logarithmic when the values span much, with a place for 0."""
     positive = [value for value in values if value > 0]
     if positive and max(positive) > 20 * min(positive):
-        axes.set_xscale("symlog" if min(values) <= 0 else "log", **_linear_part(values, positive))
+        scale: dict[str, Any] = {"value": "log"}
+        if min(values) <= 0:
+            scale = {"value": "symlog", "linthresh": min(positive)}
+        axes.set_xscale(**scale)
         axes.xaxis.set_minor_formatter(NullFormatter())
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.set_xlabel("regularization λ")
 
 
-def _linear_part(values: Sequence[float], positive: Sequence[float]) -> dict[str, float]:
-    return {"linthresh": min(positive)} if min(values) <= 0 else {}
+def _band(axes: Axes, x: Sequence[float], low: Sequence[float | None], high: Sequence[float | None]) -> None:
+    """Fill between two lines where both are known."""
+    lows, highs = np.array(low, dtype=np.float64), np.array(high, dtype=np.float64)
+    known = np.isfinite(lows) & np.isfinite(highs)
+    axes.fill_between(np.asarray(x)[known], lows[known], highs[known], color=SERIES[0], alpha=0.2, lw=0)
 
 
 def finish(drawing: Canvas, name: str, caption: str, description: str) -> Figure:
@@ -156,10 +160,7 @@ def calibration(levels: Sequence[Level], nominal: float) -> Figure | None:
     with canvas(3.4) as (drawing, axes):
         low = min(*x, *y, *(level.low for level in levels if level.low is not None))
         axes.plot([low, 1], [low, 1], color=INK, linewidth=0.9, dashes=(4, 3), label="as promised")
-        if all(level.low is not None and level.high is not None for level in levels):
-            lows = [float(level.low or 0) for level in levels]
-            highs = [float(level.high or 0) for level in levels]
-            axes.fill_between(x, lows, highs, color=SERIES[0], alpha=0.2, linewidth=0)
+        _band(axes, x, [level.low for level in levels], [level.high for level in levels])
         axes.plot(x, y, color=SERIES[0], marker="o", markersize=4, label="reached")
         axes.axvline(nominal, color=INK, linewidth=0.7, dashes=(1, 2))
         percent_axis(axes, "xy")
@@ -179,18 +180,7 @@ def coverage_bars(groups: Sequence[Group], nominal: float, *, name: str, caption
     if not shown:
         return None
     with _rows([f"{short(group.name)} ({group.n})" for group in shown]) as (drawing, axes):
-        for place, group in enumerate(shown):
-            value = float(group.coverage or 0)
-            low = value if group.low is None else group.low
-            high = value if group.high is None else group.high
-            color = SERIES[1] if group.verdict == "below" else SERIES[0]
-            axes.plot([low, high], [place, place], color=color, linewidth=2, alpha=0.7, solid_capstyle="butt")
-            face = "none" if group.small else color
-            marker = "s" if group.verdict == "below" else "o"
-            axes.plot(value, place, marker, color=color, markerfacecolor=face, markersize=6)
-        axes.axvline(nominal, color=INK, linewidth=1, dashes=(4, 3))
-        percent_axis(axes, "x")
-        axes.set_xlabel(f"coverage (promised: {percent(nominal)})")
+        _coverage_of_each(axes, shown, nominal)
         lowest = min(shown, key=lambda group: float(group.coverage or 0))
         highest = max(shown, key=lambda group: float(group.coverage or 0))
         words = (
@@ -233,12 +223,7 @@ def profiles(items: Sequence[Profile]) -> list[Figure]:
             continue
         with canvas(2.5) as (drawing, axes):
             if len(profile.low) == len(profile.high) == len(heights):
-                lows = np.array([math.nan if value is None else value for value in profile.low])
-                highs = np.array([math.nan if value is None else value for value in profile.high])
-                known = np.isfinite(lows) & np.isfinite(highs)
-                axes.fill_between(
-                    np.asarray(profile.x)[known], lows[known], highs[known], color=SERIES[0], alpha=0.2, lw=0
-                )
+                _band(axes, profile.x, profile.low, profile.high)
             axes.plot(profile.x, heights, color=SERIES[0], marker="o", markersize=4)
             axes.set(xlabel=short(profile.feature, 40), ylabel="threshold")
             words = (
@@ -311,11 +296,7 @@ def _coverages(panel: Panel, *, name: str, about: str) -> Figure | None:
     if not shown:
         return None
     with _rows([method.name for method in shown]) as (drawing, axes):
-        for place, method in enumerate(shown):
-            axes.errorbar(float(method.coverage or 0), place, xerr=_bars(method), **_style(method))
-        axes.axvline(panel.nominal, color=INK, linewidth=1, dashes=(4, 3))
-        percent_axis(axes, "x")
-        axes.set_xlabel(f"coverage (promised: {percent(panel.nominal)})")
+        _coverage_of_each(axes, shown, panel.nominal)
         words = f"Coverage, promised {percent(panel.nominal)}: " + "; ".join(
             f"{method.name} {percent(method.coverage)}" for method in shown
         )
@@ -351,19 +332,36 @@ def _rows(labels: Sequence[str]) -> Iterator[tuple[Canvas, Axes]]:
         yield drawing, axes
 
 
-def _style(method: Method) -> dict[str, Any]:
-    ours = method.name.casefold() in {"lrqr", "lr-qr"}
-    color, marker = (SERIES[1], "D") if ours else (SERIES[0], "o")
-    return {"color": color, "marker": marker, "markersize": 6, "linewidth": 2}
+def _coverage_of_each(axes: Axes, rows: Sequence[Group | Method], nominal: float) -> None:
+    """Mark the coverage of each row with its spread, and the promised level."""
+    for place, row in enumerate(rows):
+        axes.errorbar(float(row.coverage or 0), place, xerr=_bars(row), **_style(row))
+    axes.axvline(nominal, color=INK, linewidth=1, dashes=(4, 3))
+    percent_axis(axes, "x")
+    axes.set_xlabel(f"coverage (promised: {percent(nominal)})")
 
 
-def _bars(method: Method) -> Any:
-    if _finite(method.coverage_se):
-        return method.coverage_se
-    if _finite(method.low) and _finite(method.high) and method.coverage is not None:
-        low, high = float(method.low or 0), float(method.high or 0)
-        return [[max(method.coverage - low, 0.0)], [max(high - method.coverage, 0.0)]]
-    return None
+def _style(row: Group | Method) -> dict[str, Any]:
+    """Return how a row is marked: groups below the promise and LR-QR stand out, small groups are hollow."""
+    color, marker = SERIES[0], "o"
+    if isinstance(row, Group):
+        small, standing_out, other = row.small, row.verdict == "below", "s"
+    else:
+        small, standing_out, other = False, row.name.casefold() in {"lrqr", "lr-qr"}, "D"
+    if standing_out:
+        color, marker = SERIES[1], other
+    face = "none" if small else color
+    return {"color": color, "marker": marker, "markersize": 6, "markerfacecolor": face, "linewidth": 2}
+
+
+def _bars(row: Group | Method) -> Any:
+    """Return the standard error over splits, else the distances to the ends of the interval, if known."""
+    error = getattr(row, "coverage_se", None)
+    if _finite(error):
+        return error
+    if row.coverage is None or row.low is None or row.high is None:
+        return None
+    return [[max(row.coverage - row.low, 0.0)], [max(row.high - row.coverage, 0.0)]]
 
 
 def _finite(value: float | None) -> bool:
@@ -420,15 +418,12 @@ def differences(features: Sequence[Feature]) -> Figure | None:
     shown = [feature for feature in features if feature.standardized_difference is not None][:12]
     if not shown:
         return None
-    with canvas(0.9 + 0.26 * len(shown)) as (drawing, axes):
+    with _rows([feature.name for feature in shown]) as (drawing, axes):
         values = [float(feature.standardized_difference or 0) for feature in shown]
         for place, value in enumerate(values):
             axes.plot([0, value], [place, place], color=SERIES[0], linewidth=2)
         axes.plot(values, range(len(shown)), "o", color=SERIES[0], markersize=5)
         axes.axvline(0, color=INK, linewidth=0.8)
-        axes.set_yticks(range(len(shown)), [short(feature.name) for feature in shown])
-        axes.set_ylim(len(shown) - 0.5, -0.5)
-        axes.grid(visible=False, axis="y")
         axes.set_xlabel("standardized difference")
         caption = "Most shifted features: target minus source, in standard deviations"
         words = "Standardized differences of the most shifted features: " + ", ".join(
