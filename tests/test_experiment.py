@@ -16,7 +16,7 @@ from lrqr.methods import weighted
 from lrqr.results import Comparison
 from lrqr.show import paper
 from lrqr.show.words import to_json
-from lrqr.study import config, runner, split, summary
+from lrqr.study import config, run, split, summary
 from lrqr.study.datasets import synthetic
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def experiment() -> config.Experiment:
 
 @pytest.fixture(scope="module")
 def runs(experiment: config.Experiment) -> pd.DataFrame:
-    return runner.run(experiment)
+    return run.run(experiment)
 
 
 def same(left: pd.DataFrame, right: pd.DataFrame) -> None:
@@ -74,7 +74,7 @@ def test_runs_are_tidy(runs: pd.DataFrame) -> None:
 
 
 def test_results_do_not_depend_on_the_jobs(experiment: config.Experiment, runs: pd.DataFrame) -> None:
-    same(runner.run(experiment, jobs=2), runs)
+    same(run.run(experiment, jobs=2), runs)
 
 
 def test_one_method_is_what_its_estimator_says(runs: pd.DataFrame) -> None:
@@ -97,31 +97,29 @@ def test_one_method_is_what_its_estimator_says(runs: pd.DataFrame) -> None:
 def test_an_interrupted_run_resumes_without_repeating(
     experiment: config.Experiment, runs: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    runner.run(experiment, tmp_path, splits=2)
+    run.run(experiment, tmp_path, splits=2)
     file = tmp_path / "splits.jsonl"
     lines = file.read_text().splitlines(keepends=True)
     assert len(lines) == 4
     file.write_text("".join(lines[:3]) + lines[3][:40])  # killed while writing the fourth
     ran = []
-    genuine = runner.run_split
-    monkeypatch.setattr(
-        runner, "run_split", lambda e, shift, k: ran.append((shift, k)) or genuine(e, shift, k)
-    )
-    resumed = runner.run(experiment, tmp_path)
+    genuine = run.Job.__call__
+    monkeypatch.setattr(run.Job, "__call__", lambda job, task: ran.append(task) or genuine(job, task))
+    resumed = run.run(experiment, tmp_path)
     assert ran == [("none", 1), ("linear", 2), ("none", 2)]
     same(resumed, runs)
     ran.clear()
-    same(runner.run(experiment, tmp_path), runs)
+    same(run.run(experiment, tmp_path), runs)
     assert ran == []
 
 
 def test_a_folder_of_another_experiment_is_refused(experiment: config.Experiment, tmp_path: Path) -> None:
-    runner.run(experiment, tmp_path, splits=1)
+    run.run(experiment, tmp_path, splits=1)
     other = config.parse(SMALL.replace("seed = 7", "seed = 8"))
     with pytest.raises(UsageError, match="another experiment"):
-        runner.run(other, tmp_path, splits=1)
+        run.run(other, tmp_path, splits=1)
     relaxed = config.parse(SMALL.replace("splits = 3", "splits = 1") + CLAIMS)
-    runner.run(relaxed, tmp_path)  # neither the number of splits nor the claims change a split
+    run.run(relaxed, tmp_path)  # neither the number of splits nor the claims change a split
 
 
 def test_an_error_says_where_it_happened() -> None:
@@ -129,26 +127,27 @@ def test_an_error_says_where_it_happened() -> None:
         'label = "L"\nparameters = { ridge = 1.0', 'label = "L"\nparameters = { ridge = -1.0'
     )
     with pytest.raises(LrqrError, match=r"linear, split 0: method L: .*ridge"):
-        runner.run(config.parse(text))
+        run.run(config.parse(text))
 
 
 def test_a_base_learner_is_for_data_without_predictions(runs: pd.DataFrame) -> None:
-    same(runner.run(config.parse(SMALL.replace("seed = 7", 'seed = 7\nbase = "ridge"'))), runs)
+    same(run.run(config.parse(SMALL.replace("seed = 7", 'seed = 7\nbase = "ridge"'))), runs)
     bare = replace(synthetic.split("none", seed=0), train=None)
     with pytest.raises(UsageError, match="needs training rows"):
         split.predict_with_base(bare, "ridge", 0)
     text = SMALL.replace('"synthetic"', '"communities"').replace('["linear", "none"]', '["racepctblack"]')
     text = text.replace("options = { d = 2, source_rows = 80, target_rows = 60, test_rows = 70 }", "")
     with pytest.raises(UsageError, match="brings no predictions: name a base learner"):
-        runner.run(config.parse(text), splits=1)
+        run.run(config.parse(text), splits=1)
 
 
 def test_the_score_may_follow_the_outcome() -> None:
-    assert split.run_split(config.parse(SMALL.replace("seed = 7", 'seed = 7\nscore = "auto"')), "none", 0)
+    job = run.job_of(config.parse(SMALL.replace("seed = 7", 'seed = 7\nscore = "auto"')))
+    assert job(("none", 0))[1]
     text = SMALL.replace('"synthetic"', '"mmlu"').replace('["linear", "none"]', '["school-to-college"]')
     text = text.replace("d = 2, source_rows = 80, target_rows = 60, test_rows = 70", "components = 2")
     text = text.replace("seed = 7", 'seed = 7\nscore = "auto"').replace('ratio = "true"', "")
-    sizes = [record["size"] for record in split.run_split(config.parse(text), "school-to-college", 0)]
+    sizes = [record["size"] for record in run.job_of(config.parse(text))(("school-to-college", 0))[1]]
     assert all(1 <= size <= 4 for size in sizes)
 
 
@@ -156,7 +155,12 @@ def test_true_ratio_must_be_known() -> None:
     text = SMALL.replace('"synthetic"', '"communities"').replace('["linear", "none"]', '["racepctblack"]')
     text = text.replace("options = { d = 2, source_rows = 80, target_rows = 60, test_rows = 70 }", "")
     with pytest.raises(UsageError, match="true likelihood ratio of racepctblack is not known"):
-        runner.run(config.parse(text.replace("seed = 7", 'seed = 7\nbase = "ridge"')), splits=1)
+        run.run(config.parse(text.replace("seed = 7", 'seed = 7\nbase = "ridge"')), splits=1)
+
+
+def results_of(experiment: config.Experiment, runs: pd.DataFrame) -> Comparison:
+    table = summary.summarize(runs, experiment.reference)
+    return summary.to_results(experiment, table, summary.check(experiment, runs))
 
 
 def frame(**columns: list[float]) -> pd.DataFrame:
@@ -235,8 +239,8 @@ def test_a_claim_has_three_standard_errors_of_slack(low: float, holds: bool) -> 
 def test_results_have_the_keys_of_the_report(experiment: config.Experiment, runs: pd.DataFrame) -> None:
     from lrqr.results import parse
 
-    results = summary.to_results(experiment, runs)
-    parsed = parse(json.loads(to_json(Comparison.model_validate(results))))
+    results = results_of(experiment, runs)
+    parsed = parse(json.loads(to_json(results)))
     assert [panel.name for panel in parsed.panels] == ["linear", "none"]
     first = parsed.panels[0].methods[0]
     assert first.name == "L"
@@ -253,7 +257,7 @@ def test_json_has_no_nan_and_no_infinity() -> None:
 def test_figures_repeat_byte_by_byte(
     experiment: config.Experiment, runs: pd.DataFrame, tmp_path: Path
 ) -> None:
-    result = Comparison.model_validate(summary.to_results(experiment, runs))
+    result = results_of(experiment, runs)
     first = paper.save(experiment, result, tmp_path / "a")
     second = paper.save(experiment, result, tmp_path / "b")
     assert [path.suffix for path in first] == [".svg", ".png"]
@@ -274,8 +278,8 @@ def test_the_path_figure_draws_a_line_per_ridge() -> None:
         '[figure]\nkind = "path"\n'
     )
     experiment = config.parse(text)
-    runs = runner.run(experiment, splits=2)
-    figure = paper.draw(experiment, Comparison.model_validate(summary.to_results(experiment, runs)))
+    runs = run.run(experiment, splits=2)
+    figure = paper.draw(experiment, results_of(experiment, runs))
     axis = figure.axes[0]
     assert [label.get_text() for label in axis.get_legend().get_texts()] == ["ridge 1", "ridge 10"]
     stars = [line for line in axis.lines if line.get_marker() == "*" and len(line.get_xdata())]

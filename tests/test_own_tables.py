@@ -9,8 +9,9 @@ import pandas as pd
 import pytest
 
 from lrqr.errors import DataError
-from lrqr.study import config, datasets, runner
+from lrqr.study import config, datasets
 from lrqr.study.datasets import tables
+from lrqr.study.run import run
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -230,7 +231,7 @@ def test_probabilities_scores_and_classes(folder: Path) -> None:
 def test_each_kind_of_table_runs(folder: Path, body: str, options: dict[str, str]) -> None:
     file = folder / "mine.toml"
     file.write_text(toml(body, **options))
-    runs = runner.run(config.load(file), folder / "run", splits=2)
+    runs = run(config.load(file), folder / "run", splits=2)
     assert len(runs) == 4
     assert runs["coverage"].between(0.5, 1.0).all()
 
@@ -257,7 +258,7 @@ def test_relative_paths_may_start_at_the_data_folder() -> None:
     experiment = config.parse(
         toml('path = "concrete.csv"\noutcome = "strength_mpa"\nshift = { column = "age_days", at = 28 }')
     )
-    assert tables.files(experiment.data.tables) == [str(datasets.data_folder() / "concrete.csv")]
+    assert tables.files(experiment.data.tables) == [datasets.data_folder() / "concrete.csv"]
     data = tables.split("t", seed=0, table=experiment.data.tables[0])
     assert len(data.feature_names) == 8
 

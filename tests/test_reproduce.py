@@ -13,7 +13,8 @@ import pytest
 
 from lrqr.errors import DataError, UsageError
 from lrqr.results import parse
-from lrqr.study import config, reproduce, runner
+from lrqr.study import config
+from lrqr.study import run as reproduce
 
 WANTED = ("communities", "corrupted-cifar", "lambda-ablation", "mmlu", "real-shifts", "rxrx1")
 
@@ -110,7 +111,7 @@ def test_each_experiment_runs_one_split_of_its_first_shift(name: str) -> None:
     experiment = config.load(reproduce.find(name))
     first = experiment.data.chosen()[0]
     data = experiment.data.model_copy(update={"shifts": [first]})
-    runs = runner.run(experiment.model_copy(update={"data": data}), splits=1)
+    runs = reproduce.run(experiment.model_copy(update={"data": data}), splits=1)
     assert list(runs["method"]) == [method.label for method in experiment.expanded()]
     assert runs["coverage"].between(0.2, 1.0).all()
     assert np.isfinite(runs["size"]).all()

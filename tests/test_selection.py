@@ -17,7 +17,11 @@ from lrqr.methods.lrqr import LRQR
 from lrqr.solvers.problem import Problem
 from lrqr.stats.moments import Moments
 from lrqr.stats.ratio import LikelihoodRatio
-from lrqr.study.datasets import communities, soft_selection
+from lrqr.study import config
+from lrqr.study import run as study
+from lrqr.study.datasets import communities
+
+TASKS = config.load(study.find("selection")).data
 
 
 def draw(n: int = 120, m: int = 60, d: int = 2, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -231,9 +235,9 @@ def summary(runs: pd.DataFrame, method: str) -> list[str]:
 def test_the_documented_numbers_are_those_of_the_runs() -> None:
     docs = Path(__file__).parents[1] / "docs"
     runs, text = pd.read_csv(docs / "results" / "selection.csv"), (docs / "selection.md").read_text()
-    assert set(runs["shift"]) == set(soft_selection.SHIFTS)
+    assert set(runs["shift"]) == set(TASKS.chosen())
     assert (runs.groupby(["shift", "method"]).size() == 20).all()
-    held_out = runs["shift"].isin(soft_selection.HELD_OUT)
+    held_out = runs["shift"].isin(["wine", "racePctHisp", "cifar-mixture"])
     for label, part, method in (
         ("**default**", runs, "default"),
         ("weighted conformal, true ratio", runs, "weighted, true ratio"),
@@ -252,13 +256,13 @@ def test_the_true_ratio_of_a_task_turns_its_source_into_its_target(shift: str) -
     """Weighted by the ratio, the source has the target's mean log-ratio, and the ratio its self-averages."""
     gaps = []
     for seed in range(5):
-        data = soft_selection.split(shift, seed=seed)
+        data = study.draw(TASKS, shift, seed)
         ratio, log_target = data.source.ratio, np.log(data.test.ratio)
         weighted = (ratio * np.log(ratio)).sum() / ratio.sum()
         gaps.append((weighted - log_target.mean()) / log_target.std())
         assert data.target.outcome is None
         rows = [set(map(bytes, part.features)) for part in (data.source, data.test)]
-        assert len(data.source) <= soft_selection.SOURCE_ROWS
+        assert len(data.source) <= 600
         assert not (rows[0] & rows[1]) or shift == "concrete"  # concrete has duplicate rows
     assert abs(np.mean(gaps)) < 0.3
 

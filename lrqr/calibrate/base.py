@@ -18,7 +18,7 @@ from lrqr.plugins import BASES, suggest
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lrqr.arrays import FloatArray, IntArray
+    from lrqr.arrays import BoolArray, FloatArray, IntArray
 
 TRAINING_SHARE = 0.5
 """Share of the labeled source rows that fits a base learner; the rest calibrates."""
@@ -161,7 +161,9 @@ def _ridge_errors(X: FloatArray, y: FloatArray, kept: IntArray, held: IntArray) 
     return errors
 
 
-def training_rows(n: int, random_state: int, *, classes: Sequence[str] | None = None) -> np.ndarray[Any, Any]:
+def training_rows(
+    n: int, random_state: int, *, classes: Sequence[str] | None = None, share: float = TRAINING_SHARE
+) -> BoolArray:
     """Choose which of n rows fit the learner, a boolean mask; at random, the same for the same seed.
 
     With ``classes`` (the label of each row) every class is divided alike, so that the learner knows them all.
@@ -171,5 +173,5 @@ def training_rows(n: int, random_state: int, *, classes: Sequence[str] | None = 
     labels = np.zeros(n, dtype=np.int64) if classes is None else np.unique(classes, return_inverse=True)[1]
     for label in np.unique(labels):
         rows = rng.permutation(np.flatnonzero(labels == label))
-        mask[rows[: max(1, round(TRAINING_SHARE * len(rows)))]] = True
+        mask[rows[: max(1, round(share * len(rows)))]] = True
     return mask

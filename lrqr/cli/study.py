@@ -42,7 +42,7 @@ def reproduce(ctx: click.Context, /, names: tuple[str, ...], **flags: Any) -> No
     An interrupted run resumes; the numbers do not depend on the number of jobs.
     """
     from lrqr.results import Experiments
-    from lrqr.study import reproduce as experiments
+    from lrqr.study import run as experiments
 
     listed = flags["listed"] or not names
     if listed or flags["dry_run"]:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lrqr import plugins
 from lrqr.arrays import check_seed
-from lrqr.calibrate.base import training_rows
+from lrqr.calibrate.base import TRAINING_SHARE
 from lrqr.calibrate.model import PRECOMPUTED
+from lrqr.calibrate.rows import Rows
 from lrqr.commands import inputs
 from lrqr.commands.inputs import Choices
 from lrqr.data.encoder import TableEncoder
@@ -19,11 +21,12 @@ from lrqr.data.roles import Roles
 from lrqr.errors import UsageError
 from lrqr.methods.estimator import check_coverage
 from lrqr.plugins import suggest
-from lrqr.results import Comparison, Reported, parse
+from lrqr.results import Comparison, Reported, Run, parse
 from lrqr.show.words import to_json
-from lrqr.study import runner, split, summary
-from lrqr.study.config import Method, Ratio
-from lrqr.study.datasets import Rows, ShiftData
+from lrqr.study import summary
+from lrqr.study.config import Method
+from lrqr.study.datasets import KEPT, ShiftData, drawn
+from lrqr.study.run import Job, run_tasks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,9 +37,6 @@ if TYPE_CHECKING:
     from lrqr.data.formats import Data as Source
     from lrqr.data.tables import Sample
     from lrqr.plugins import FeatureMap
-
-SHARE = 0.8
-"""Share of the source, of the unlabeled target and of the test rows that a split draws."""
 
 _NAME = "given"
 
@@ -61,13 +61,13 @@ def compare(
 ) -> pd.DataFrame:
     """Calibrate and judge several methods on the same rows.
 
-    Each split draws `SHARE` of the rows of each table without replacement: it calibrates on the drawn source
+    Each split draws 80 % of the rows of each table without replacement: it calibrates on the drawn source
     and unlabeled target rows and judges on the drawn test rows. All methods of a split see the same rows and
     share one likelihood ratio. One split takes all rows as they are.
 
     Standard errors over splits say how much a mean depends on the draw; as splits overlap they say less about
     other rows of the same kind. For those, twice the standard deviation over splits is the answer of the
-    delete-d jackknife: ``sqrt(SHARE / (1 - SHARE)) = 2``.
+    delete-d jackknife: ``sqrt(0.8 / (1 - 0.8)) = 2``.
 
     Parameters
     ----------
@@ -156,14 +156,17 @@ def run(
     if len(set(labels)) < len(labels):
         raise UsageError(f"a method is named twice: {', '.join(labels)}")
     data, score = _data(source, target, test, choices)
-    job = _Job(data, choices, score, entries, whole=splits == 1)
+    share = KEPT if splits > 1 else 1.0
+    job = Job(
+        partial(drawn, whole=data, share=share, train_share=TRAINING_SHARE if choices.base else 0.0),
+        entries,
+        score,
+        choices.coverage,
+        choices.seed,
+        bases={_NAME: choices.base},
+    )
     tasks = [(_NAME, number) for number in range(splits)]
-    done = {}
-    with runner.progress_bar("comparing", splits, shown=progress) as advance:
-        for task, records in runner.parallel(job, tasks, jobs):
-            done[task] = records
-            advance(1)
-    runs = runner.tidy(done, tasks, labels).drop(columns="shift")
+    runs = run_tasks(job, tasks, jobs=jobs, title="comparing" if progress else "").drop(columns="shift")
     if score == PRECOMPUTED:  # only the owner of a score knows how large its regions are
         runs[["size", "size_allow"]] = np.nan
     return runs
@@ -175,37 +178,23 @@ def all_methods() -> list[str]:
 
 
 def results_of(runs: pd.DataFrame, choices: Choices, source: str) -> Comparison:
-    """Sum up the runs of `run`."""
+    """Sum up the runs of `run`: mean sizes are infinite if one is, and clipped sizes stand beside them."""
     names = list(dict.fromkeys(runs["method"]))
     reference = "lrqr" if "lrqr" in names else str(names[0])
-    table = summary.summarize(runs.assign(shift=_NAME), reference)
-    methods = summary.method_rows(table)
-    allowed = runs.assign(shift=_NAME, size=runs["size_allow"])
-    for row, whole in zip(methods, summary.method_rows(summary.summarize(allowed, reference)), strict=True):
-        row |= {"size_clipped": row["size"], "size_clipped_se": row["size_se"]}
-        del row["size_allow"]
-        row |= {name: _known(whole[name]) for name in _SPREADS}
-        row["size"] = whole["size"]
+    sizes = {"size": runs["size_allow"], "size_clipped": runs["size"]}
+    table = summary.summarize(runs.assign(shift=_NAME, **sizes).drop(columns="size_allow"), reference)
+    difference = table["size_difference"]
+    table["size_difference"] = difference.where(np.isfinite(difference))
     splits = int(table["splits"].max())
-    kept = ["method", "split", "coverage", "size"]
-    found = {
-        "title": f"Methods calibrated on {source}",
-        "nominal": choices.coverage,
-        "splits": splits,
-        "reference": reference,
-        "methods": methods,
-        "runs": runs[kept].to_dict("records"),
-        "provenance": {"seed": choices.seed, "share": SHARE if splits > 1 else 1.0},
-    }
-    return Comparison.model_validate(found)
-
-
-_SPREADS = ("size_sd", "size_se", "size_difference", "size_difference_se")
-
-
-def _known(value: Any) -> Any:
-    """Return None for the spread of sizes that are infinite, which is not known."""
-    return value if value is not None and np.isfinite(value) else None
+    return Comparison(
+        title=f"Methods calibrated on {source}",
+        nominal=choices.coverage,
+        splits=splits,
+        reference=reference,
+        methods=summary.method_rows(table),
+        runs=[Run.model_validate(row) for row in runs[list(Run.model_fields)].to_dict("records")],
+        provenance={"seed": choices.seed, "share": KEPT if splits > 1 else 1.0},
+    )
 
 
 def write_run(runs: pd.DataFrame, results: Comparison, folder: Path, *, force: bool = False) -> list[Path]:
@@ -246,50 +235,6 @@ def read_run(folder: Path) -> Reported:
     except ValueError as error:
         raise UsageError(f"{path} is not JSON: {error}") from error
     return parse(loaded)
-
-
-@dataclass(frozen=True)
-class _Job:
-    """One split; picklable."""
-
-    data: ShiftData
-    choices: Choices
-    score: str
-    methods: list[Method]
-    whole: bool
-
-    def __call__(self, task: tuple[str, int]) -> tuple[tuple[str, int], list[dict[str, Any]]]:
-        seed = split.seed_of(self.choices.seed, *task)
-        data = self.data if self.whole else _drawn(self.data, seed)
-        if self.choices.base is not None:
-            data = split.predict_with_base(_with_training_rows(data, seed), self.choices.base, seed)
-        records = split.evaluate(
-            data,
-            self.methods,
-            score=self.score,
-            coverage=self.choices.coverage,
-            ratio=Ratio(),
-            seed=seed,
-        )
-        return task, [record | {"split": task[1]} for record in records]
-
-
-def _drawn(data: ShiftData, seed: int) -> ShiftData:
-    rng = np.random.default_rng(seed)
-
-    def drawn(rows: Rows) -> Rows:
-        count = max(1, round(SHARE * len(rows)))
-        return rows.take(rng.permutation(len(rows))[:count])
-
-    return replace(data, source=drawn(data.source), target=drawn(data.target), test=drawn(data.test))
-
-
-def _with_training_rows(data: ShiftData, seed: int) -> ShiftData:
-    labels = None
-    if data.classes and data.source.outcome is not None:
-        labels = [data.classes[index] for index in data.source.outcome]
-    training = training_rows(len(data.source), seed, classes=labels)
-    return replace(data, train=data.source.take(training), source=data.source.take(~training))
 
 
 def _entry(name: str, feature_map: FeatureMap, choices: Choices) -> Method:

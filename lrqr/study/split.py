@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lrqr.arrays import FloatArray
-    from lrqr.study.config import Experiment, Method, Ratio
+    from lrqr.study.config import Method, Ratio
     from lrqr.study.datasets import Rows, ShiftData
 
 Record = dict[str, Any]
@@ -56,44 +56,6 @@ def seed_of(seed: int, shift: str, split: int) -> int:
     """Return the seed of one split of one shift: it depends on nothing else, least of all on the jobs."""
     entropy = (seed, zlib.crc32(shift.encode()), split)
     return int(np.random.SeedSequence(entropy).generate_state(1)[0])
-
-
-def run_split(experiment: Experiment, shift: str, split: int) -> list[Record]:
-    """Run all methods of an experiment on one split of one shift; one record a method, see COLUMNS."""
-    seed = seed_of(experiment.seed, shift, split)
-    try:
-        data = draw(experiment, shift, seed)
-        base = next((table.base for table in experiment.data.tables if table.name == shift), None)
-        base = base or experiment.base
-        if base is not None and data.source.prediction is None:
-            data = predict_with_base(data, base, seed)
-        records = evaluate(
-            data,
-            experiment.expanded(),
-            score=_score_of(experiment.score, data),
-            coverage=experiment.coverage,
-            ratio=experiment.ratio,
-            seed=seed,
-        )
-    except LrqrError as error:
-        raise type(error)(f"{shift}, split {split}: {error}") from error
-    return [record | {"split": split} for record in records]
-
-
-def _score_of(score: str, data: ShiftData) -> str:
-    if score != "auto":
-        return score
-    return "lac" if data.classes else "absolute"
-
-
-def draw(experiment: Experiment, shift: str, seed: int) -> ShiftData:
-    """Draw one split of the experiment's data."""
-    data = experiment.data
-    module = plugins.load("study.datasets", data.kind)
-    table = next((table for table in data.tables if table.name == shift), None)
-    options = data.options if table is None else {"table": table}
-    made: ShiftData = module.split(shift, seed=seed, **options)
-    return made
 
 
 def predict_with_base(data: ShiftData, base: str, seed: int) -> ShiftData:

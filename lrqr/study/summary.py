@@ -7,12 +7,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from lrqr.results import Check, Comparison, Method, Panel
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lrqr.study.config import Expectation, Experiment, Published
 
-_METRICS = ("coverage", "size", "size_allow", "infinite", "empty", "seconds", "regularization", "ridge")
+_METRICS = (
+    "coverage",
+    "size",
+    "size_allow",
+    "size_clipped",
+    "infinite",
+    "empty",
+    "seconds",
+    "regularization",
+    "ridge",
+)
 _WIDTHS = 3.0
 
 
@@ -33,19 +45,22 @@ def summarize(runs: pd.DataFrame, reference: str = "lrqr") -> pd.DataFrame:
         ``coverage_sd``, ``size_sd`` (over splits) and ``coverage_se``, ``size_se`` (sd / sqrt(splits): the
         uncertainty from drawing splits of these rows, not from the rows themselves);
         ``coverage_difference``, ``size_difference`` to the reference in the same splits, with ``_se``.
-        ``size`` has infinite thresholds clipped to the largest calibration score, ``size_allow`` has not.
+        Of the sizes there are those that ``runs`` has: ``size_allow`` with infinite thresholds as they are,
+        ``size_clipped`` (with ``_se``) with those clipped to the largest calibration score, and ``size``.
     """
     rows = []
     for (shift, method), group in runs.groupby(["shift", "method"], sort=False):
+        own = group.set_index("split")
         base = runs[(runs["shift"] == shift) & (runs["method"] == reference)].set_index("split")
-        row: dict[str, Any] = {"shift": shift, "method": method, "splits": len(group)}
-        row |= {metric: _mean(group[metric]) for metric in _METRICS}
+        row: dict[str, Any] = {"shift": shift, "method": method, "splits": len(own)}
+        row |= {metric: _moments(own[metric])[0] for metric in _METRICS if metric in own}
         for metric in ("coverage", "size"):
-            row[f"{metric}_sd"] = _sd(group[metric])
-            row[f"{metric}_se"] = _se(group[metric])
+            _, row[f"{metric}_sd"], row[f"{metric}_se"] = _moments(own[metric])
         for metric in ("coverage", "size"):
-            paired = _paired(group, base, metric)
-            row[f"{metric}_difference"], row[f"{metric}_difference_se"] = _mean(paired), _se(paired)
+            mean, _, error = _moments(own[metric] - base[metric])
+            row |= {f"{metric}_difference": mean, f"{metric}_difference_se": error}
+        if "size_clipped" in own:
+            row["size_clipped_se"] = _moments(own["size_clipped"])[2]
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -80,71 +95,63 @@ def check(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
-def to_results(experiment: Experiment, runs: pd.DataFrame) -> dict[str, Any]:
-    """Return a run as the dictionary that reports and ``--format json`` take, one panel a shift."""
-    table = summarize(runs, experiment.reference)
-    checks = check(experiment, runs)
-    panels = []
-    for shift, group in table.groupby("shift", sort=False):
-        published = [row for row in experiment.published if row.shift in (None, shift)]
-        panels.append(
-            {
-                "name": shift,
-                "nominal": experiment.coverage,
-                "splits": int(group["splits"].max()),
-                "methods": method_rows(group, published),
-            }
-        )
-    return {
-        "title": experiment.title,
-        "paper": experiment.paper,
-        "nominal": experiment.coverage,
-        "splits": int(table["splits"].max()),
-        "reference": experiment.reference,
-        "panels": panels,
-        "checks": [
-            {
-                "claim": row.claim,
-                "expected": row.expected,
-                "found": f"{row.found:.4g}",
-                "verdict": "holds" if row.holds else "fails",
-                "reason": row.reason,
-            }
-            for row in checks.itertuples()
+def to_results(experiment: Experiment, table: pd.DataFrame, checks: pd.DataFrame) -> Comparison:
+    """Return the summary and the checks of a run as its result, one panel a shift."""
+    return Comparison(
+        title=experiment.title,
+        paper=experiment.paper,
+        nominal=experiment.coverage,
+        splits=int(table["splits"].max()),
+        reference=experiment.reference,
+        panels=[
+            Panel(
+                name=str(shift),
+                nominal=experiment.coverage,
+                splits=int(group["splits"].max()),
+                methods=method_rows(
+                    group, [row for row in experiment.published if row.shift in (None, shift)]
+                ),
+            )
+            for shift, group in table.groupby("shift", sort=False)
         ],
-    }
+        checks=[
+            Check(
+                claim=row["claim"],
+                expected=row["expected"],
+                found=f"{row['found']:.4g}",
+                verdict="holds" if row["holds"] else "fails",
+                reason=row["reason"],
+            )
+            for row in checks.to_dict("records")
+        ],
+    )
 
 
-def method_rows(table: pd.DataFrame, published: Sequence[Published] = ()) -> list[dict[str, Any]]:
-    """Return one dictionary per method of a summary, with the keys of ``compare --format json``."""
+def method_rows(table: pd.DataFrame, published: Sequence[Published] = ()) -> list[Method]:
+    """Return one row per method of a summary; NaN becomes None, what could not be computed."""
+    papers = {row.method: row.model_dump(include={"coverage", "coverage_sd", "size"}) for row in published}
     rows = []
-    for record in table.to_dict("records"):
-        row = {str(key): value for key, value in record.items() if key not in ("shift", "method", "splits")}
-        row = {
-            key: None if isinstance(value, float) and np.isnan(value) else value for key, value in row.items()
-        }
-        paper = next((entry for entry in published if entry.method == record["method"]), None)
-        if paper is not None:
-            row |= {
-                "published_coverage": paper.coverage,
-                "published_coverage_sd": paper.coverage_sd,
-                "published_size": paper.size,
-            }
-        rows.append({"name": record["method"]} | row)
+    for record in table.drop(columns=["shift", "splits"]).to_dict("records"):
+        name = str(record.pop("method"))
+        numbers = {str(key): None if np.isnan(value) else value for key, value in record.items()}
+        paper = {f"published_{key}": value for key, value in papers.get(name, {}).items()}
+        rows.append(Method(name=name, **numbers, **paper))
     return rows
 
 
 def _measure(claim: Expectation, runs: pd.DataFrame) -> tuple[float, float]:
     """Return the claimed quantity and its standard error over splits."""
-    own = runs[runs["method"] == claim.method].set_index("split")[claim.metric]
-    other = claim.minus or claim.over
-    if other is None:
-        return _mean(own), _se(own)
-    rival = runs[runs["method"] == other].set_index("split")[claim.metric]
+    values = {name: group.set_index("split")[claim.metric] for name, group in runs.groupby("method")}
+    own = values[claim.method]
     if claim.minus:
-        return _mean(own - rival), _se(own - rival)
-    quotient = _mean(own) / _mean(rival)
-    return quotient, _se((own - quotient * rival) / _mean(rival))  # the delta method
+        own = own - values[claim.minus]
+    if not claim.over:
+        mean, _, error = _moments(own)
+        return mean, error
+    rival = values[claim.over]
+    scale = _moments(rival)[0]
+    quotient = _moments(own)[0] / scale
+    return quotient, _moments((own - quotient * rival) / scale)[2]  # the delta method
 
 
 def _interval(claim: Expectation) -> str:
@@ -158,21 +165,13 @@ def _describe(claim: Expectation) -> str:
     return f"{claim.metric} of {claim.method}{against}"
 
 
-def _paired(group: pd.DataFrame, base: pd.DataFrame, metric: str) -> pd.Series[float]:
-    return group.set_index("split")[metric] - base[metric]
+def _moments(values: pd.Series[float]) -> tuple[float, float, float]:
+    """Return mean, standard deviation over splits, and the standard error of the mean.
 
-
-def _mean(values: pd.Series[float]) -> float:
-    return float(np.mean(values.to_numpy(dtype=np.float64))) if len(values) else float("nan")
-
-
-def _sd(values: pd.Series[float]) -> float:
-    """Return the standard deviation over splits; NaN for fewer than two, or where a value is infinite."""
+    The last two are NaN for fewer than two values, or where one is infinite.
+    """
     numbers = values.to_numpy(dtype=np.float64)
-    if len(numbers) < 2 or not np.isfinite(numbers).all():
-        return float("nan")
-    return float(numbers.std(ddof=1))
-
-
-def _se(values: pd.Series[float]) -> float:
-    return _sd(values) / float(np.sqrt(max(len(values), 1)))
+    count = len(numbers)
+    known = count > 1 and np.isfinite(numbers).all()
+    spread = float(numbers.std(ddof=1)) if known else float("nan")
+    return float(numbers.mean()) if count else float("nan"), spread, spread / float(np.sqrt(max(count, 1)))

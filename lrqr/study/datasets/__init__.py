@@ -17,17 +17,21 @@ from __future__ import annotations
 
 import hashlib
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.special import expit
 
 from lrqr import plugins
+from lrqr.calibrate.base import training_rows
 from lrqr.calibrate.rows import Rows
 from lrqr.errors import DataError, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pandas as pd
 
     from lrqr.arrays import FloatArray, IntArray
@@ -40,11 +44,18 @@ __all__ = [
     "check_shift",
     "data_folder",
     "describe",
+    "drawn",
     "leave_one_out",
     "locate",
-    "softmax",
+    "selected",
+    "sha256",
+    "standardized",
+    "unlabeled_and_test",
     "verify",
 ]
+
+KEPT = 0.8
+"""Share of the rows of each of three given tables that a split draws."""
 
 _ENVIRONMENT = "LRQR_DATA"
 
@@ -86,6 +97,30 @@ class ShiftData:
     test: Rows
     train: Rows | None = None
     classes: tuple[str, ...] = ()
+
+    @classmethod
+    def dealt(
+        cls,
+        name: str,
+        feature_names: Sequence[str],
+        rows: Rows,
+        source: IntArray,
+        target: IntArray,
+        test: IntArray,
+        *,
+        train: IntArray | None = None,
+        classes: Sequence[str] = (),
+    ) -> ShiftData:
+        """Take the parts from ``rows`` at the given row numbers; the target loses its outcomes."""
+        return cls(
+            name=name,
+            feature_names=tuple(feature_names),
+            source=rows.take(source),
+            target=rows.take(target).unlabeled(),
+            test=rows.take(test),
+            train=None if train is None else rows.take(train),
+            classes=tuple(classes),
+        )
 
     def frames(self) -> dict[str, pd.DataFrame]:
         """Return the parts as data frames: the features, ``prediction`` or ``p_<class>``, ``outcome``."""
@@ -142,21 +177,44 @@ def check_shift(shift: str, known: tuple[str, ...], dataset: str) -> None:
         )
 
 
-def softmax(logits: FloatArray) -> FloatArray:
-    """Return class probabilities of shape (n, K), in float64, from ``logits`` of shape (n, K)."""
-    shifted = np.asarray(logits, dtype=np.float64)
-    exponents = np.exp(shifted - shifted.max(axis=1, keepdims=True))
-    return np.asarray(exponents / exponents.sum(axis=1, keepdims=True))
+def drawn(
+    shift: str, seed: int, *, whole: ShiftData, share: float = KEPT, train_share: float = 0.0
+) -> ShiftData:
+    """Draw a part of given source, target and test rows, without replacement.
+
+    Parameters
+    ----------
+    shift : str
+        Name of the result.
+    seed : int
+    whole : ShiftData
+    share : float
+        Of the rows of each part; 1 takes them as they are.
+    train_share : float
+        Of the drawn source rows, for a base learner: the rest calibrates. Every class is divided alike.
+    """
+    rng = np.random.default_rng(seed)
+
+    def part(rows: Rows) -> Rows:
+        return rows.take(rng.permutation(len(rows))[: max(1, round(share * len(rows)))])
+
+    data = replace(whole, name=shift)
+    if share < 1.0:
+        data = replace(data, source=part(data.source), target=part(data.target), test=part(data.test))
+    if not train_share:
+        return data
+    labels = np.asarray(data.classes)[data.source.outcome].tolist() if data.classes else None
+    training = training_rows(len(data.source), seed, classes=labels, share=train_share)
+    return replace(data, train=data.source.take(training), source=data.source.take(~training))
 
 
 def leave_one_out(
-    rows: Rows, domain: IntArray, held_out: int, *, seed: int, limits: tuple[int, int] = (0, 0)
-) -> tuple[Rows, Rows, Rows]:
+    domain: IntArray, held_out: int, *, seed: int, limits: tuple[int, int] = (0, 0)
+) -> tuple[IntArray, IntArray, IntArray]:
     """Make one domain the target and all the others the source.
 
     Parameters
     ----------
-    rows : Rows of n labeled rows
     domain : (n,) array of int
     held_out : int
         The target domain. A random half of its rows is unlabeled, the other half is for testing.
@@ -166,14 +224,45 @@ def leave_one_out(
 
     Returns
     -------
-    source, target, test : Rows
+    source, target, test : arrays of row numbers
     """
     rng = np.random.default_rng(seed)
     source = rng.permutation(np.flatnonzero(domain != held_out))
-    halves = np.array_split(rng.permutation(np.flatnonzero(domain == held_out)), 2)
-    source_limit, target_limit = (limit or None for limit in limits)
-    target, test = (half[:target_limit] for half in halves)
-    return rows.take(source[:source_limit]), rows.take(target).unlabeled(), rows.take(test)
+    target, test = unlabeled_and_test(rng.permutation(np.flatnonzero(domain == held_out)), limits[1])
+    return source[: limits[0] or None], target, test
+
+
+def unlabeled_and_test(rows: IntArray, target_rows: int = 0, test_rows: int = 0) -> list[IntArray]:
+    """Divide target rows into those that stay unlabeled and those for testing.
+
+    Parameters
+    ----------
+    rows : array of row numbers, in random order
+    target_rows : int
+        At most so many unlabeled rows; 0 is all.
+    test_rows : int
+        0: the rows are halved, and ``target_rows`` bounds both halves. Otherwise the first half, at most
+        ``target_rows`` of it, is unlabeled, and at most ``test_rows`` of those that are left are for testing.
+    """
+    if not test_rows:
+        return [half[: target_rows or None] for half in np.array_split(rows, 2)]
+    count = min(target_rows or len(rows), len(rows) // 2)
+    return [rows[:count], rows[count : count + test_rows]]
+
+
+def standardized(values: FloatArray) -> FloatArray:
+    """Return ``values`` of shape (n,) with mean 0 and standard deviation 1; all 0 if they are constant."""
+    spread = values.std()
+    return np.asarray((values - values.mean()) / (spread if spread > 0 else 1.0))
+
+
+def selected(log_odds: FloatArray, rows: IntArray, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+    """Assign each row to the target independently, with the given log-odds (n,); return source and target.
+
+    The likelihood ratio is then proportional to the odds.
+    """
+    chosen = rng.uniform(size=len(rows)) < expit(log_odds[rows])
+    return rows[~chosen], rows[chosen]
 
 
 def catalog() -> list[dict[str, Any]]:
@@ -202,11 +291,15 @@ def verify(name: str) -> list[str]:
         if not path.is_file():
             problems.append(f"{file.name}: missing in {path.parent}")
             continue
-        content = path.read_bytes()
-        digest = hashlib.sha256(content).hexdigest()
+        digest, size = sha256(path), path.stat().st_size
         if digest != file.sha256:
             problems.append(
-                f"{file.name}: sha256 {digest} and {len(content)} bytes, "
-                f"recorded {file.sha256} and {file.size} bytes"
+                f"{file.name}: sha256 {digest} and {size} bytes, recorded {file.sha256} and {file.size} bytes"
             )
     return problems
+
+
+def sha256(path: Path) -> str:
+    """Return the sha256 of a file, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 import pandas as pd
 
-from lrqr.study.datasets import DataFile, Rows, ShiftData, check_shift, locate
+from lrqr.study.datasets import DataFile, Rows, ShiftData, check_shift, locate, unlabeled_and_test
 
 TITLE = "Communities and Crime: violent crimes per head in 1994 US communities, split by race columns"
 SOURCE = "UCI Machine Learning Repository, data set 183, Redmond (2009), doi:10.24432/C53W3X"
@@ -61,13 +61,5 @@ def split(shift: str, *, seed: int) -> ShiftData:
     train, rest = order[:half], order[half:]
     column = rows.features[rest, names.index(shift)]
     is_source = column <= np.median(column)
-    target = rest[~is_source]
-    unlabeled, test = np.array_split(target, 2)
-    return ShiftData(
-        name=shift,
-        feature_names=names,
-        train=rows.take(train),
-        source=rows.take(rest[is_source]),
-        target=rows.take(unlabeled).unlabeled(),
-        test=rows.take(test),
-    )
+    target, test = unlabeled_and_test(rest[~is_source])
+    return ShiftData.dealt(shift, names, rows, rest[is_source], target, test, train=train)

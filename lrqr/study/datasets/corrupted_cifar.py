@@ -6,12 +6,14 @@ network, in place of RxRx1, and mixtures of clean and corrupted images.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.special import softmax
 
-from lrqr.study.datasets import DataFile, Rows, ShiftData, check_shift, leave_one_out, locate, softmax
+from lrqr.study.datasets import DataFile, Rows, ShiftData, check_shift, leave_one_out, locate
 
 if TYPE_CHECKING:
     from lrqr.arrays import BoolArray, IntArray
@@ -45,14 +47,22 @@ def table() -> tuple[Rows, IntArray, tuple[str, ...]]:
         rows = Rows(
             arrays["features"].astype(np.float64),
             arrays["label"].astype(np.int64),
-            softmax(arrays["logits"]),
+            softmax(arrays["logits"].astype(np.float64), axis=1),
         )
         names = tuple(str(name).replace("_", "-") for name in arrays["domain_names"])
         order = np.array([DOMAINS.index(name) for name in names])
         return rows, order[arrays["domain"]], tuple(str(name) for name in arrays["class_names"])
 
 
-def split(shift: str, *, seed: int, source_rows: int = 2000, target_rows: int = 500) -> ShiftData:
+def split(
+    shift: str,
+    *,
+    seed: int,
+    source_rows: int = 2000,
+    target_rows: int = 500,
+    test_rows: int = 0,
+    exact: bool = True,
+) -> ShiftData:
     """Draw one random split.
 
     Parameters
@@ -65,38 +75,48 @@ def split(shift: str, *, seed: int, source_rows: int = 2000, target_rows: int = 
     source_rows : int
         Calibration images; 0 takes all.
     target_rows : int
-        Unlabeled target images, and as many test images; 0 takes all (leave-one-out only).
+        Unlabeled target images; 0 takes all (leave-one-out only).
+    test_rows : int
+        Test images of a mixture; 0 is as many as ``target_rows``.
+    exact : bool
+        Whether a mixture holds exactly the stated share of corrupted images, or each image is corrupted with
+        that probability, independently of the others.
     """
     check_shift(shift, SHIFTS, "corrupted-cifar")
     rows, domain, classes = table()
     if shift in DOMAINS:
-        parts = leave_one_out(
-            rows, domain, DOMAINS.index(shift), seed=seed, limits=(source_rows, target_rows)
-        )
+        limits = (source_rows, target_rows)
+        parts = leave_one_out(domain, DOMAINS.index(shift), seed=seed, limits=limits)
     else:
-        parts = _mixture(rows, domain > 0, MIXTURES[shift], seed, (source_rows or 2000, target_rows or 500))
-    source, target, test = parts
+        low, high = MIXTURES[shift]
+        ratio = np.where(domain > 0, high / low, (1 - high) / (1 - low))
+        rows = replace(rows, ratio=ratio)
+        sizes = (source_rows or 2000, target_rows or 500, test_rows or target_rows or 500)
+        parts = _mixture(domain > 0, (low, high), sizes, exact, np.random.default_rng(seed))
     names = tuple(f"f{index}" for index in range(rows.features.shape[1]))
-    return ShiftData(shift, names, source, target, test, classes=classes)
+    return ShiftData.dealt(shift, names, rows, *parts, classes=classes)
 
 
 def _mixture(
-    rows: Rows, corrupted: BoolArray, shares: tuple[float, float], seed: int, sizes: tuple[int, int]
-) -> tuple[Rows, Rows, Rows]:
-    """Draw disjoint parts in which the given share of the images (source, target) is corrupted.
+    corrupted: BoolArray,
+    shares: tuple[float, float],
+    sizes: tuple[int, int, int],
+    exact: bool,
+    rng: np.random.Generator,
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Draw disjoint source, target and test rows with the given shares of corrupted images.
 
-    The source parts with probability share and 1 - share and the target's alike, so the true ratio is
-    ``share_target / share_source`` for a corrupted image and its complement for a clean one.
+    The true ratio is ``share_target / share_source`` for a corrupted image and that of the complements for a
+    clean one.
     """
-    rng = np.random.default_rng(seed)
-    pools = [rng.permutation(np.flatnonzero(~corrupted)), rng.permutation(np.flatnonzero(corrupted))]
-    ratio = np.where(corrupted, shares[1] / shares[0], (1 - shares[1]) / (1 - shares[0]))
-    known = Rows(rows.features, rows.outcome, rows.prediction, ratio)
-    taken = [0, 0]
+    pools = [rng.permutation(np.flatnonzero(corrupted == value)) for value in (False, True)]
+    drawn = sizes if exact else (sizes[0], sizes[1] + sizes[2])
     parts = []
-    for size, share in ((sizes[0], shares[0]), (sizes[1], shares[1]), (sizes[1], shares[1])):
-        counts = [size - round(size * share), round(size * share)]
-        index = [pool[start : start + count] for pool, start, count in zip(pools, taken, counts, strict=True)]
-        taken = [start + count for start, count in zip(taken, counts, strict=True)]
-        parts.append(known.take(rng.permutation(np.concatenate(index))))
-    return parts[0], parts[1].unlabeled(), parts[2]
+    for position, size in enumerate(drawn):
+        share = shares[min(position, 1)]
+        count = round(size * share) if exact else int(rng.binomial(size, share))
+        taken = [pools[0][: size - count], pools[1][:count]]
+        pools = [pools[0][size - count :], pools[1][count:]]
+        parts.append(rng.permutation(np.concatenate(taken)))
+    source, target, test = parts if exact else (parts[0], *np.split(parts[1], [sizes[1]]))
+    return source, target, test

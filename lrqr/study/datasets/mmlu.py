@@ -6,13 +6,23 @@ embeddings of the questions in place of GPT-2's.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from lrqr.study.datasets import DataFile, Rows, ShiftData, check_shift, locate
+from lrqr.study.datasets import (
+    DataFile,
+    Rows,
+    ShiftData,
+    check_shift,
+    locate,
+    selected,
+    standardized,
+    unlabeled_and_test,
+)
 
 if TYPE_CHECKING:
     from lrqr.arrays import FloatArray, IntArray
@@ -30,9 +40,11 @@ FILES = (
         1824751,
     ),
 )
-SHIFTS = ("school-to-college",)
+SHIFTS = ("school-to-college", "first-component")
 
 CLASSES = ("A", "B", "C", "D")
+LEVELS = ("source_school", "target_college_professional")
+SLOPE = 1.5
 
 
 @cache
@@ -46,44 +58,64 @@ def table() -> tuple[pd.DataFrame, Rows]:
     return frame, Rows(embedding, np.asarray(answer, dtype=np.int64), probability)
 
 
-def split(shift: str, *, seed: int, source_share: float = 0.8, components: int = 0) -> ShiftData:
+def split(
+    shift: str,
+    *,
+    seed: int,
+    source_share: float = 0.8,
+    components: int = 0,
+    source_rows: int = 0,
+    target_rows: int = 0,
+    test_rows: int = 0,
+) -> ShiftData:
     """Draw one random split.
 
     Parameters
     ----------
-    shift : "school-to-college"
+    shift : one of SHIFTS
+        ``school-to-college``: the 408 high-school questions are the source, the 890 college and professional
+        ones the target. ``first-component``: each of all questions goes to the target with probability
+        sigmoid(1.5 z), z the standardized first principal component of the embeddings, so that the true
+        likelihood ratio is known.
     seed : int
     source_share : float
-        The random share of the 408 high-school questions that calibrates, so that splits differ in the source
-        too.
+        The random share of the high-school questions that calibrates, so that splits differ in the source
+        too; all do where ``source_rows`` is given.
     components : int
         Keep so many principal components of the embeddings (fitted on the source and the unlabeled target);
         0 keeps all 384 dimensions.
-
-    Returns
-    -------
-    ShiftData
-        A random half of the 890 college and professional questions is unlabeled, half is for testing.
+    source_rows, target_rows, test_rows : int
+        At most so many questions in each part; 0 is all. Without ``test_rows`` the target is halved, and
+        ``target_rows`` bounds both halves.
     """
     check_shift(shift, SHIFTS, "mmlu")
     frame, rows = table()
+    level = frame["level"].to_numpy()
     rng = np.random.default_rng(seed)
-    source = rng.permutation(np.flatnonzero(frame["level"] == "source_school"))
-    source = source[: round(source_share * len(source))]
-    target, test = np.array_split(
-        rng.permutation(np.flatnonzero(frame["level"] == "target_college_professional")), 2
-    )
+    if shift == "first-component":
+        log_odds = SLOPE * _first_component()
+        rows = replace(rows, ratio=np.exp(log_odds))
+        source, moved = selected(log_odds, rng.permutation(len(rows)), rng)
+    elif source_rows:
+        order = rng.permutation(len(rows))
+        source, moved = (order[level[order] == name] for name in LEVELS)
+    else:
+        source, moved = (rng.permutation(np.flatnonzero(level == name)) for name in LEVELS)
+        source = source[: round(source_share * len(source))]
+    source = source[: source_rows or None]
+    target, test = unlabeled_and_test(moved, target_rows, test_rows)
     if components:
         features = _components(rows.features, np.concatenate([source, target]), components)
-        rows = Rows(features, rows.outcome, rows.prediction)
-    return ShiftData(
-        name=shift,
-        feature_names=tuple(f"e{index}" for index in range(rows.features.shape[1])),
-        source=rows.take(source),
-        target=rows.take(target).unlabeled(),
-        test=rows.take(test),
-        classes=CLASSES,
-    )
+        rows = replace(rows, features=features)
+    names = tuple(f"e{index}" for index in range(rows.features.shape[1]))
+    return ShiftData.dealt(shift, names, rows, source, target, test, classes=CLASSES)
+
+
+@cache
+def _first_component() -> FloatArray:
+    """Return the standardized first principal component of all embeddings, shape (2574,)."""
+    features = table()[1].features
+    return standardized(_components(features, np.arange(len(features)), 1)[:, 0])
 
 
 def _components(features: FloatArray, fit_rows: IntArray, count: int) -> FloatArray:

@@ -10,9 +10,10 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.special import softmax
 
 from lrqr.errors import DataError
-from lrqr.study.datasets import DataFile, Rows, ShiftData, check_shift, data_folder, leave_one_out, softmax
+from lrqr.study.datasets import DataFile, Rows, ShiftData, check_shift, data_folder, leave_one_out
 
 if TYPE_CHECKING:
     from lrqr.arrays import IntArray
@@ -39,7 +40,9 @@ def table(path: str) -> tuple[Rows, IntArray, tuple[str, ...]]:
     counts = {key: len(array) for key, array in zip(_KEYS, (features, logits, outcome, group), strict=True)}
     if len(set(counts.values())) > 1:
         raise DataError(f"the arrays of {path} differ in length: {counts}")
-    rows = Rows(features.astype(np.float64), outcome.astype(np.int64), softmax(logits))
+    rows = Rows(
+        features.astype(np.float64), outcome.astype(np.int64), softmax(logits.astype(np.float64), axis=1)
+    )
     classes = tuple(str(index) for index in range(logits.shape[1]))
     return rows, np.unique(group, return_inverse=True)[1], classes
 
@@ -67,6 +70,6 @@ def split(
     held_out = SHIFTS.index(shift)
     if held_out > group.max():
         raise DataError(f"{file} holds {group.max() + 1} experiments, so there is no {shift}")
-    source, target, test = leave_one_out(rows, group, held_out, seed=seed, limits=(source_rows, target_rows))
+    parts = leave_one_out(group, held_out, seed=seed, limits=(source_rows, target_rows))
     names = tuple(f"f{index}" for index in range(rows.features.shape[1]))
-    return ShiftData(shift, names, source, target, test, classes=classes)
+    return ShiftData.dealt(shift, names, rows, *parts, classes=classes)

@@ -1,6 +1,7 @@
-"""The user's own tables: three files, or one file that a declared shift splits into source and target.
+"""Tables named in an experiment file: three files, or one file that a declared shift splits into two domains.
 
-An experiment names them under ``[[data.tables]]``; the fields are documented in docs/experiments.md.
+An experiment lists them under ``[[data.tables]]``; the fields are documented in docs/experiments.md. An entry
+may also name a shift of another data set, so that one experiment can run on several.
 """
 
 from __future__ import annotations
@@ -8,22 +9,35 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
+from lrqr import plugins
+from lrqr.calibrate.rows import Rows
 from lrqr.data import tables
 from lrqr.data.encoder import TableEncoder
 from lrqr.data.formats import open_table
 from lrqr.errors import DataError
 from lrqr.plugins import suggest
-from lrqr.study.datasets import DataFile, Rows, ShiftData, data_folder
+from lrqr.study.datasets import (
+    DataFile,
+    ShiftData,
+    data_folder,
+    drawn,
+    locate,
+    selected,
+    standardized,
+    unlabeled_and_test,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+
+    import pandas as pd
 
     from lrqr.arrays import BoolArray, FloatArray, IntArray
+    from lrqr.study.config import Shift, Table
 
 TITLE = "Your own tables, named in an experiment file"
 SOURCE = "yours"
@@ -31,13 +45,12 @@ LICENSE = "yours"
 FILES: tuple[DataFile, ...] = ()
 SHIFTS: tuple[str, ...] = ()
 
-KEPT = 0.8
-"""Share of each file's rows that a split of three given files draws."""
+_WAVES = {"sine": np.sin, "cosine": np.cos}
 
 
 @dataclass(frozen=True)
-class _Parts:
-    """Row numbers of the parts of one split, in one stacked sample."""
+class _Deal:
+    """Row numbers of the parts of one split of a table, and the ratio of all its rows where it is known."""
 
     train: IntArray
     source: IntArray
@@ -46,138 +59,190 @@ class _Parts:
     ratio: FloatArray | None = None
 
 
-def split(shift: str, *, seed: int, table: Any) -> ShiftData:
-    """Draw one random split of the user's table.
+def split(shift: str, *, seed: int, table: Table) -> ShiftData:
+    """Draw one random split of a table.
 
     Without predictions in the file, ``train_share`` of the rows (of the source rows, where a column tells
-    source and target apart) train the base learner. Half of the target is unlabeled, half is for testing.
-    Three given files are what they are: a split draws :data:`KEPT` of the rows of each.
+    source and target apart), at most ``train_rows``, train the base learner. Half of the target is unlabeled,
+    half is for testing. Of three given files a split draws `lrqr.study.datasets.KEPT` of the rows of each.
 
     Parameters
     ----------
     shift : str
         The name of the table, for messages.
     seed : int
-    table : lrqr.study.config.Table
+    table : Table
 
     Returns
     -------
     ShiftData
         With the true ratio of the rows if the shift is ``tilt`` or ``soft``.
     """
-    rng = np.random.default_rng(seed)
-    columns, samples = _read_all(table, shift)
-    needs_model = table.score_column is None and samples[0].prediction.shape[1] == 0
-    sizes = [len(sample) for sample in samples]
-    frame = pd.concat([sample.features for sample in samples], ignore_index=True)
-    frame[list(table.log)] = np.log(_numeric(frame, table.log, shift))
-    share = table.train_share if needs_model else 0.0
-    parts = _three(rng, sizes, share) if len(samples) == 3 else _one(rng, frame, table.shift, share, shift)
-    limited = replace(
-        parts,
-        source=parts.source[: table.source_rows or None],
-        target=parts.target[: table.target_rows or None],
-        test=parts.test[: table.target_rows or None],
+    if table.dataset is not None:
+        made: ShiftData = plugins.load("study.datasets", table.dataset).split(**table.options, seed=seed)
+        return replace(made, name=shift)
+    columns, samples = _samples(table)
+    frames = [_prepared(sample.features, table) for sample in samples]
+    given = table.score_column is not None or samples[0].prediction.shape[1] > 0
+    train_share = 0.0 if given else table.train_share
+    if table.shift is None:
+        names, encode = _encoding(table, frames[0][columns], frames[1][columns])
+        parts = [_rows(sample, encode(frame)) for sample, frame in zip(samples, frames, strict=True)]
+        source, target, test = parts
+        whole = ShiftData(shift, names, source, target.unlabeled(), test, classes=samples[0].classes)
+        return drawn(shift, seed, whole=whole, train_share=train_share)
+    frame = frames[0]
+    deal = _dealt(np.random.default_rng(seed), frame, table, train_share)
+    ours, theirs = np.concatenate([deal.train, deal.source]), np.concatenate([deal.target, deal.test])
+    names, encode = _encoding(table, frame.iloc[ours][columns], frame.iloc[theirs][columns])
+    features = np.full((len(frame), len(names)), np.nan)
+    used = np.unique(np.concatenate([ours, theirs]))
+    features[used] = encode(frame.iloc[used])
+    return ShiftData.dealt(
+        shift,
+        names,
+        replace(_rows(samples[0], features), ratio=deal.ratio),
+        deal.source,
+        deal.target,
+        deal.test,
+        train=None if given else deal.train,
+        classes=samples[0].classes,
     )
-    return _assemble(shift, table, samples, frame[list(columns)], limited)
 
 
-def files(chosen: Sequence[Any]) -> list[str]:
-    """Return the paths that tables name; a relative path is looked up in the data folder."""
-    named = [[table.path] if table.path else [table.source, table.target, table.test] for table in chosen]
-    return [
-        str(data_folder() / path) if not Path(path).is_absolute() else path for row in named for path in row
-    ]
+def files(chosen: Sequence[Table]) -> list[Path]:
+    """Return the files of tables; a relative path starts at the data folder."""
+    paths: list[Path] = []
+    for table in chosen:
+        named = (table.path, table.source, table.target, table.test)
+        paths += [_path(name) for name in named if name is not None]
+        if table.dataset is not None:
+            paths += [locate(file) for file in plugins.load("study.datasets", table.dataset).FILES]
+    return paths
 
 
-def _path(path: str) -> str:
-    if not Path(path).exists():
+def _path(name: str) -> Path:
+    path = Path(name) if Path(name).is_absolute() else data_folder() / name
+    if not path.exists():
         raise DataError(
             f"there is no table {path} (relative paths start at the experiment file or the data folder)"
         )
     return path
 
 
-def _read_all(table: Any, name: str) -> tuple[tuple[str, ...], list[tables.Sample]]:
-    """Read the files of a table; return the names of the features, and samples with what the shift needs."""
-    paths = [_path(path) for path in files([table])]
+def _samples(table: Table) -> tuple[list[str], list[tables.Sample]]:
+    """Read the files of a table; return the names of its features, and samples with all that it needs."""
+    paths = files([table])
     resolved = tables.resolve(tables.Roles.of_options(vars(table)), *paths)
-    chosen = resolved.features or ()
-    shift = [] if table.shift is None else [table.shift.column, *table.shift.tilt, *table.shift.soft]
-    extra = [column for column in shift if column is not None and column not in chosen]
+    chosen = list(resolved.features or ())
+    wanted = [*_shift_columns(table), *table.log, *table.cycle, *table.divide, *table.divide.values()]
     known = open_table(paths[0]).columns
-    unknown = [column for column in (*extra, *table.log) if column not in known]
+    unknown = [column for column in wanted if column not in known]
     if unknown:
-        raise DataError(f"table {name} has no column {unknown[0]!r}{suggest(unknown[0], known)}")
-    classes = resolved.classes or _labels(paths[0], table)
-    wanted = replace(resolved, features=(*chosen, *extra), exclude=(), classes=classes)
+        raise DataError(f"table {table.name} has no column {unknown[0]!r}{suggest(unknown[0], known)}")
+    roles = replace(
+        resolved,
+        features=tuple(dict.fromkeys((*chosen, *wanted))),
+        exclude=(),
+        classes=resolved.classes or _labels(paths[0], table),
+    )
     label = "outcome" if table.score_column is None else "score"
-    given = ("prediction",) if resolved.prediction else ()
-    needs = [("features", label, *given)] * len(paths)
+    needs = [("features", label, *(["prediction"] if resolved.prediction else []))] * len(paths)
     if len(paths) == 3:
         needs[1] = ("features",)  # the target has no outcome, or must not show it
-    return chosen, [
-        _read(path, wanted, need, table.on_missing) for path, need in zip(paths, needs, strict=True)
-    ]
+    samples = [_read(path, roles, need, table.on_missing) for path, need in zip(paths, needs, strict=True)]
+    return chosen + [f"{column}_{wave}" for column in table.cycle for wave in _WAVES], samples
+
+
+def _shift_columns(table: Table) -> list[str]:
+    shift = table.shift
+    return [] if shift is None else [*([shift.column] if shift.column else []), *shift.tilt, *shift.soft]
 
 
 @cache
-def _schema(path: str) -> dict[str, str]:
+def _schema(path: Path) -> dict[str, str]:
     return {column.name: column.kind for column in tables.schema(path)}
 
 
-def _labels(path: str, table: Any) -> tuple[str, ...]:
+def _labels(path: Path, table: Table) -> tuple[str, ...]:
     """Return the classes of an outcome of labels that a base learner is to predict; empty for numbers."""
-    text = _schema(path).get(table.outcome) == "categorical"
+    text = _schema(path).get(table.outcome or "") == "categorical"
     if table.score_column or table.prediction or not (text or table.classify):
         return ()
-    as_group = tables.Roles(group=table.outcome, features=())
-    group = tables.read(path, as_group, need=("group",), on_missing=table.on_missing).group
+    group = _read(path, tables.Roles(group=table.outcome, features=()), ("group",), table.on_missing).group
     return tuple(sorted(set(group.tolist()) - {None})) if group is not None else ()
 
 
 @cache
-def _read(path: str, roles: tables.Roles, need: tuple[str, ...], on_missing: str) -> tables.Sample:
+def _read(path: Path, roles: tables.Roles, need: tuple[str, ...], on_missing: str) -> tables.Sample:
     return tables.read(path, roles, need=need, optional=("prediction",), on_missing=on_missing)
 
 
-def _three(rng: np.random.Generator, sizes: Sequence[int], share: float) -> _Parts:
-    """Draw from stacked source, target and test files."""
-    starts = np.concatenate([[0], np.cumsum(sizes)])
-    drawn = [
-        start + rng.permutation(size)[: round(KEPT * size)]
-        for start, size in zip(starts, sizes, strict=False)
-    ]
-    count = round(share * len(drawn[0]))
-    return _Parts(drawn[0][:count], drawn[0][count:], drawn[1], drawn[2])
+def _prepared(frame: pd.DataFrame, table: Table) -> pd.DataFrame:
+    """Divide columns by others, take logarithms, and put columns that go round on a circle, in this order."""
+    frame = frame.copy()
+    for column, by in table.divide.items():
+        frame[column] = _numeric(frame, [column], table)[:, 0] / _numeric(frame, [by], table)[:, 0]
+    frame[table.log] = np.log(_numeric(frame, table.log, table))
+    for column, period in table.cycle.items():
+        angle = _numeric(frame, [column], table)[:, 0] * (2 * np.pi / period)
+        for name, wave in _WAVES.items():
+            frame[f"{column}_{name}"] = wave(angle)
+    return frame
 
 
-def _one(rng: np.random.Generator, frame: pd.DataFrame, shift: Any, share: float, name: str) -> _Parts:
+def _encoding(
+    table: Table, ours: pd.DataFrame, theirs: pd.DataFrame
+) -> tuple[tuple[str, ...], Callable[[pd.DataFrame], FloatArray]]:
+    """Learn categories from both frames and imputed values from ``ours``; return names and the encoding."""
+    encoder = TableEncoder().fit(ours, theirs, categorical=table.categorical, on_missing=table.on_missing)
+    names = list(encoder.names_)
+    if table.drop_first:
+        names = [column for column in encoder.columns_ if column not in encoder.categories_]
+        names += [f"{column}={v}" for column, values in encoder.categories_.items() for v in values[1:]]
+    kept = [encoder.names_.index(name) for name in names]
+    return tuple(names), lambda frame: np.take(encoder.transform(frame), kept, axis=1)
+
+
+def _rows(sample: tables.Sample, features: FloatArray) -> Rows:
+    there = sample.prediction.shape[1] > 0 or sample.score is not None
+    outcome = sample.outcome if sample.score is None else sample.score
+    return Rows(features, outcome, sample.prediction if there else None)
+
+
+def _dealt(rng: np.random.Generator, frame: pd.DataFrame, table: Table, train_share: float) -> _Deal:
     """Split one table by its declared shift."""
+    shift = table.shift
+    assert shift is not None  # noqa: S101 - for the type checker
     order = rng.permutation(len(frame))
+    ratio = None
+
+    def divided(rows: IntArray) -> list[IntArray]:
+        count = round(train_share * len(rows))
+        return np.split(rows, [min(count, table.train_rows or count)])
+
     if shift.tilt:
-        return _tilted(rng, order, np.exp(_sum(frame, shift.tilt, name)), share)
-    if shift.soft:
-        z = sum(
-            (
-                weight * _standardized(_sum(frame, {column: 1.0}, name))
-                for column, weight in shift.soft.items()
-            ),
-            start=np.zeros(len(frame)),
-        )
-        slope = shift.slope * _standardized(z)
-        train, rest = np.split(order, [round(share * len(order))])
-        shifted = rng.uniform(size=len(rest)) < 1 / (1 + np.exp(-slope[rest]))
-        halves = np.array_split(rest[shifted], 2)
-        return _Parts(train, rest[~shifted], halves[0], halves[1], np.exp(slope))
-    is_source, is_target = _membership(frame, shift, name)
-    source = order[is_source[order]]
-    train, source = np.split(source, [round(share * len(source))])
-    halves = np.array_split(order[is_target[order]], 2)
-    return _Parts(train, source, halves[0], halves[1])
+        ratio = np.exp(_numeric(frame, list(shift.tilt), table) @ np.array(list(shift.tilt.values())))
+        kept, *halves = _resampled(rng, order, ratio)
+        train, source = divided(kept)
+        target, test = (half[: table.target_rows or None] for half in halves)
+    else:
+        if shift.soft:
+            columns = {c: standardized(_numeric(frame, [c], table)[:, 0]) for c in shift.soft}
+            total = sum((weight * columns[c] for c, weight in shift.soft.items()), np.zeros(len(frame)))
+            log_odds = shift.slope * standardized(total)
+            ratio = np.exp(log_odds)
+            train, rest = divided(order)
+            source, moved = selected(log_odds, rest, rng)
+        else:
+            is_source, is_target = _membership(frame, shift, table)
+            train, source = divided(order[is_source[order]])
+            moved = order[is_target[order]]
+        target, test = unlabeled_and_test(moved, table.target_rows, table.test_rows)
+    return _Deal(train, source[: table.source_rows or None], target, test, ratio)
 
 
-def _tilted(rng: np.random.Generator, order: IntArray, ratio: FloatArray, share: float) -> _Parts:
+def _resampled(rng: np.random.Generator, order: IntArray, ratio: FloatArray) -> list[IntArray]:
     """Tibshirani et al. (2019): half of the rows train and calibrate, the other half is resampled.
 
     They draw a quarter as many rows as the second half has, with replacement and with probability
@@ -185,100 +250,34 @@ def _tilted(rng: np.random.Generator, order: IntArray, ratio: FloatArray, share:
     the unlabeled target and the test rows have none in common.
     """
     kept, pool = np.array_split(order, 2)
-    train, source = np.split(kept, [round(share * len(kept))])
     count = round(len(pool) / 4)
-    target, test = (
-        rng.choice(half, size=count, p=ratio[half] / ratio[half].sum()) for half in np.array_split(pool, 2)
-    )
-    return _Parts(train, source, target, test, ratio)
+    halves = np.array_split(pool, 2)
+    return [kept, *(rng.choice(half, size=count, p=ratio[half] / ratio[half].sum()) for half in halves)]
 
 
-def _membership(frame: pd.DataFrame, shift: Any, name: str) -> tuple[BoolArray, BoolArray]:
+def _membership(frame: pd.DataFrame, shift: Shift, table: Table) -> tuple[BoolArray, BoolArray]:
+    """Return which rows are of the source and of the target, by the values of the shift's column."""
     if shift.at is not None:
-        values = _numeric(frame, [shift.column], name)[:, 0]
+        values = _numeric(frame, [str(shift.column)], table)[:, 0]
         is_source = values <= (np.median(values) if shift.at == "median" else shift.at)
         return is_source, ~is_source
     column = frame[shift.column]
-    found = [np.asarray(column.isin(_alike(wanted, column))) for wanted in (shift.source, shift.target)]
-    for wanted, rows in zip((shift.source, shift.target), found, strict=True):
-        if not rows.any():
+    kind = float if column.dtype == np.float64 else str
+    found = []
+    for wanted in (shift.source, shift.target):
+        found.append(column.isin([kind(value) for value in wanted]).to_numpy())
+        if not found[-1].any():
             shown = ", ".join(map(str, column.unique()[:10]))
-            raise DataError(f"table {name}: {shift.column} is nowhere {wanted}; it holds {shown}")
+            raise DataError(f"table {table.name}: {shift.column} is nowhere {wanted}; it holds {shown}")
     if (found[0] & found[1]).any():
-        raise DataError(f"table {name}: source and target of {shift.column} have values in common")
+        raise DataError(f"table {table.name}: source and target of {shift.column} have values in common")
     return found[0], found[1]
 
 
-def _alike(wanted: Sequence[Any], column: pd.Series[Any]) -> list[Any]:
-    """Give the values of the configuration the type of the column (labels are strings)."""
-    return (
-        [float(value) for value in wanted] if column.dtype == np.float64 else [str(value) for value in wanted]
-    )
-
-
-def _assemble(
-    name: str, table: Any, samples: Sequence[tables.Sample], frame: pd.DataFrame, parts: _Parts
-) -> ShiftData:
-    """Encode the rows in use: categories are those of all parts, imputed values those of the source."""
-    ours, theirs = np.concatenate([parts.train, parts.source]), np.concatenate([parts.target, parts.test])
-    encoder = TableEncoder().fit(
-        frame.iloc[ours], frame.iloc[theirs], categorical=table.categorical, on_missing=table.on_missing
-    )
-    used = np.unique(np.concatenate([ours, theirs]))
-    features = np.full((len(frame), len(encoder.names_)), np.nan)
-    features[used] = encoder.transform(frame.iloc[used])
-    given = samples[0].prediction.shape[1] > 0 or table.score_column is not None
-    outcome = [sample.outcome if sample.score is None else sample.score for sample in samples]
-    rows = Rows(
-        features,
-        _stacked(outcome, [len(sample) for sample in samples]),
-        _stacked([sample.prediction for sample in samples], [len(s) for s in samples]) if given else None,
-        parts.ratio,
-    )
-    target = rows.take(parts.target).unlabeled()
-    if target.prediction is not None and np.isnan(target.prediction).any():
-        target = replace(target, prediction=None)
-    return ShiftData(
-        name=name,
-        feature_names=tuple(encoder.names_),
-        source=rows.take(parts.source),
-        target=target,
-        test=rows.take(parts.test),
-        train=None if given else rows.take(parts.train),
-        classes=samples[0].classes,
-    )
-
-
-def _stacked(arrays: Sequence[Any], sizes: Sequence[int]) -> Any:
-    """Stack what the files have; rows of a file that lacks it (the target's) get NaN or -1, never used."""
-    first = next(array for array in arrays if array is not None)
-    missing = np.nan if first.dtype == np.float64 else -1
-    parts = [
-        np.full((size, *first.shape[1:]), missing)
-        if array is None or array.shape[1:] != first.shape[1:]
-        else array
-        for array, size in zip(arrays, sizes, strict=True)
-    ]
-    return np.concatenate(parts)
-
-
-def _names(frame: pd.DataFrame) -> list[str]:
-    return [str(name) for name in frame.columns]
-
-
-def _numeric(frame: pd.DataFrame, columns: Sequence[str], name: str) -> FloatArray:
+def _numeric(frame: pd.DataFrame, columns: Sequence[str], table: Table) -> FloatArray:
     """Return numeric columns (n, k); DataError for those that do not exist or hold labels."""
     wrong = [c for c in columns if c not in frame or frame[c].dtype != np.float64]
     if wrong:
-        hint = suggest(wrong[0], _names(frame))
-        raise DataError(f"table {name} has no numeric column {', '.join(map(repr, wrong))}{hint}")
+        hint = suggest(wrong[0], list(map(str, frame.columns)))
+        raise DataError(f"table {table.name} has no numeric column {', '.join(map(repr, wrong))}{hint}")
     return frame[list(columns)].to_numpy(np.float64)
-
-
-def _sum(frame: pd.DataFrame, weights: dict[str, float], name: str) -> FloatArray:
-    return np.asarray(_numeric(frame, list(weights), name) @ np.array(list(weights.values())))
-
-
-def _standardized(values: FloatArray) -> FloatArray:
-    spread = values.std()
-    return np.asarray((values - values.mean()) / (spread if spread > 0 else 1.0))

@@ -1,23 +1,27 @@
-"""What an experiment file may say: the models of its parts."""
+"""An experiment as a file: TOML to validated models, every mistake reported at once.
+
+The format is documented in docs/experiments.md; ``configs/*.toml`` are the examples.
+"""
 
 from __future__ import annotations
 
 import inspect
 import itertools
+import tomllib
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from lrqr import plugins
-from lrqr.errors import LrqrError
+from lrqr.errors import LrqrError, UsageError
 from lrqr.plugins import Base, FeatureMap, OnMissing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 Fraction = Annotated[float, Field(gt=0.0, lt=1.0)]
 Count = Annotated[int, Field(ge=1)]
-METRICS = ("coverage", "size", "infinite", "empty")
 
 
 class _Strict(BaseModel):
@@ -61,9 +65,10 @@ class Shift(_Strict):
 
 
 class Table(_Strict):
-    """A task on the user's own files: three files, or one file and a shift.
+    """A task on the user's own files (three files, or one file and a shift), or a shift of another data set.
 
-    Paths are relative to the TOML file, or to the data folder.
+    Paths are relative to the TOML file, or to the data folder. ``options`` goes with ``dataset``: keyword
+    arguments of its ``split``, among them ``shift``.
     """
 
     name: str
@@ -71,6 +76,8 @@ class Table(_Strict):
     source: str | None = None
     target: str | None = None
     test: str | None = None
+    dataset: str | None = None
+    options: dict[str, Any] = {}
     outcome: str | None = None
     prediction: list[str] = []
     probability: str | None = None
@@ -80,16 +87,29 @@ class Table(_Strict):
     categorical: list[str] = []
     classify: bool = False
     log: list[str] = []
+    divide: dict[str, str] = {}
+    cycle: dict[str, float] = {}
+    drop_first: bool = False
     on_missing: OnMissing = "error"
     shift: Shift | None = None
     base: Base | None = None
     train_share: Fraction = 0.5
+    train_rows: int = 0
     source_rows: int = 0
     target_rows: int = 0
+    test_rows: int = 0
 
     @model_validator(mode="after")
     def _files(self) -> Self:
         three = [self.source, self.target, self.test]
+        if self.dataset is not None:
+            shift = str(self.options.get("shift"))
+            _check_options(self.dataset, [shift], [name for name in self.options if name != "shift"])
+            if self.model_fields_set - {"name", "dataset", "options"}:
+                raise ValueError("with dataset give name and options only")
+            return self
+        if self.options:
+            raise ValueError("options goes with dataset")
         if self.path is None and None in three:
             raise ValueError("give path and shift, or all of source, target and test")
         if self.path is not None and any(three):
@@ -102,7 +122,7 @@ class Table(_Strict):
 
 
 class Data(_Strict):
-    """Which data set (a file of ``lrqr.study.datasets``, or "tables"), which of its shifts, with which options."""
+    """A data set (a file of ``lrqr.study.datasets``, or "tables"), which of its shifts, with what options."""
 
     kind: str
     shifts: list[str] = []
@@ -111,15 +131,10 @@ class Data(_Strict):
 
     @model_validator(mode="after")
     def _known(self) -> Self:
-        module = _plugin("study.datasets", self.kind)
         if (self.kind == "tables") != bool(self.tables):
             raise ValueError('[[data.tables]] goes with kind = "tables", and only with it')
-        known = [table.name for table in self.tables] if self.tables else module.SHIFTS
-        _require_known(self.shifts, known, f"shift of {self.kind}")
-        options = [
-            name for name in inspect.signature(module.split).parameters if name not in ("shift", "seed")
-        ]
-        _require_known(self.options, [] if self.tables else options, f"option of {self.kind}")
+        known = [table.name for table in self.tables]
+        _check_options(self.kind, self.shifts, self.options, known)
         if len(set(known)) < len(known):
             raise ValueError("two tables have the same name")
         return self
@@ -266,12 +281,88 @@ class Experiment(_Strict):
         return [entry for method in self.methods for entry in method.expand()]
 
 
+def parse(text: str, *, origin: str = "the configuration") -> Experiment:
+    """Read an experiment from TOML text.
+
+    Raises
+    ------
+    UsageError
+        One message with everything that is wrong in ``origin``: the place, the value, what to do.
+    """
+    try:
+        raw = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{origin} is not TOML: {error}") from error
+    try:
+        return Experiment.model_validate(raw)
+    except ValidationError as error:
+        problems = [_explain(item) for item in error.errors(include_url=False)]
+        raise UsageError(f"{origin}: {len(problems)} problem(s)\n  " + "\n  ".join(problems)) from error
+
+
+def load(path: str | Path) -> Experiment:
+    """Read an experiment from a TOML file; see :func:`parse`."""
+    file = Path(path)
+    if not file.is_file():
+        raise UsageError(f"there is no experiment file {file}")
+    try:
+        text = file.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{file} is not TOML: {error}") from error
+    experiment = parse(text, origin=str(file))
+    tables = [_anchored(table, file.parent) for table in experiment.data.tables]
+    return experiment.model_copy(update={"data": experiment.data.model_copy(update={"tables": tables})})
+
+
+def _anchored(table: Table, folder: Path) -> Table:
+    """Make those paths of a table absolute that exist beside the TOML file; others are in the data folder."""
+    paths = {name: getattr(table, name) for name in ("path", "source", "target", "test")}
+    beside = {name: folder / path for name, path in paths.items() if path and (folder / path).exists()}
+    return table.model_copy(update={name: str(path.resolve()) for name, path in beside.items()})
+
+
+# the model that each key holds, for the names that are known there
+_MODELS: dict[Any, type[BaseModel]] = {
+    "data": Data,
+    "tables": Table,
+    "shift": Shift,
+    "ratio": Ratio,
+    "methods": Method,
+    "expect": Expectation,
+    "published": Published,
+    "figure": Figure,
+}
+
+
+def _explain(item: Any) -> str:
+    place = ".".join(str(part) for part in item["loc"]) or "the file"
+    if item["type"] == "extra_forbidden":
+        inside = [part for part in item["loc"][:-1] if part in _MODELS]
+        fields = list((_MODELS[inside[-1]] if inside else Experiment).model_fields)
+        hint = plugins.suggest(str(item["loc"][-1]), fields)
+        return f"{place}: unknown key{hint} (known: {', '.join(fields)})"
+    if item["type"] == "missing":
+        return f"{place}: missing"
+    message = str(item["msg"]).removeprefix("Value error, ")
+    value = item["input"]
+    shown = "" if isinstance(value, dict | list | BaseModel) else f" (got {value!r})"
+    return f"{place}: {message}{shown}"
+
+
 def _plugin(package: str, name: str) -> Any:
     """Load a plug-in; its UsageError becomes the ValueError that pydantic collects."""
     try:
         return plugins.load(package, name)
     except LrqrError as error:
         raise ValueError(str(error)) from error
+
+
+def _check_options(kind: str, shifts: list[str], options: Iterable[str], tables: Sequence[str] = ()) -> None:
+    """Raise ValueError unless a data set has these shifts (the tables, where there are any) and options."""
+    module = _plugin("study.datasets", kind)
+    _require_known(shifts, tables or module.SHIFTS, f"shift of {kind}")
+    accepted = [name for name in inspect.signature(module.split).parameters if name not in ("shift", "seed")]
+    _require_known(options, [] if tables else accepted, f"option of {kind}")
 
 
 def _require_known(given: Iterable[str], known: Iterable[str], what: str) -> None:
