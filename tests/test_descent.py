@@ -7,8 +7,8 @@ import pytest
 from strategies import make_problem
 
 from lrqr import solvers
-from lrqr.solvers import descent
-from lrqr.solvers.steps import regularized_solve
+from lrqr.solvers import newton
+from lrqr.solvers.newton import regularized_solve
 
 
 @pytest.mark.parametrize("scores", ["normal", "ties", "wide"])
@@ -20,7 +20,7 @@ def test_setting_rows_aside_changes_no_solution(
     regularizations = [3.0, 0.7, 0.5, 0.3, 0.01]
     found = []
     for large in (np.inf, 0):
-        monkeypatch.setattr(descent, "_LARGE", large)
+        monkeypatch.setattr(newton, "_LARGE", large)
         found.append(solvers.path(problem, regularizations))
     for whole, split in zip(*found, strict=True):
         assert split.converged
@@ -33,8 +33,8 @@ def test_setting_rows_aside_changes_no_solution(
 
 def test_few_rows_left_without_a_minimum_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """With more features than rows near interpolation F can be unbounded until the others are looked at."""
-    monkeypatch.setattr(descent, "_LARGE", 0)
-    monkeypatch.setattr(descent, "_FAR", 0.2)
+    monkeypatch.setattr(newton, "_LARGE", 0)
+    monkeypatch.setattr(newton, "_FAR", 0.2)
     problem = make_problem(5, 200, 80, regularization=0.3, ridge=0.01)
     solution = solvers.path(problem, [0.3])[0]
     assert solution.converged

@@ -167,7 +167,7 @@ def test_equal_scores(data: Any, value: float) -> None:
 
 def test_no_convergence_is_a_warning_with_a_remedy(data: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     X, y, target = data
-    for name in ("solvers.descent", "solvers.interior"):
+    for name in ("solvers.newton", "solvers.interior"):
         monkeypatch.setattr(f"lrqr.{name}._MAX_STEPS", 1)
     with pytest.warns(ConvergenceWarning, match="raise ridge or regularization, or loosen tol"):
         model = LRQR(regularization=1e-3, ridge=1e-3).fit(X, y, X_target=target)

@@ -79,9 +79,9 @@ class ThresholdEstimator(RegressorMixin, BaseEstimator):
             shown = ", ".join(str(row) for row in infinite[:_ROWS_SHOWN])
             more = ", ..." if infinite.size > _ROWS_SHOWN else ""
             raise DataError(
-                f"y holds infinity in {infinite.size} of {len(scores)} rows (rows {shown}{more}, counted from "
-                "0), and thresholds are fitted to finite scores; where the score is neg-log, give every class "
-                "a probability above 0, or use lac or aps"
+                f"y holds infinity in {infinite.size} of {len(scores)} rows (rows {shown}{more}, counted "
+                "from 0), and thresholds are fitted to finite scores; where the score is neg-log, give every "
+                "class a probability above 0, or use lac or aps"
             )
         size = float(np.abs(scores).max())
         if size > _EXTREME or 0.0 < size < 1.0 / _EXTREME:  # sums or quotients of such scores leave float64

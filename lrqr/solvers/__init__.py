@@ -12,7 +12,7 @@ from lrqr.solvers.problem import Problem, Solution
 
 __all__ = ["Solution", "path", "solve"]
 
-SHARED = ("descent", "problem", "steps")
+SHARED = ("problem",)
 """Files here that are no solvers."""
 
 # A gap below this share of the largest score is rounding.
