@@ -44,13 +44,13 @@ demo: $(STAMP) ## calibrate LR-QR on real data under real shift and print its co
 	@echo "Figures and details: demo/report.html. Now your own files: see README.md."
 
 test: $(STAMP) ## the quick test suite
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 test-slow: $(STAMP) ## the slow tests
 	$(BIN)/python -m pytest -m "slow"
 
 coverage-check: $(STAMP) ## Monte Carlo checks that coverage is what was promised
-	$(BIN)/python -m pytest -m coverage
+	$(BIN)/python -m pytest -n auto --dist worksteal -m coverage
 
 lint: $(STAMP) ## formatting, style and the import rules
 	$(BIN)/ruff format --check .

@@ -449,6 +449,7 @@ def test_26_two_runs_give_the_same_bytes(tmp_path: Path) -> None:
     paths = write(tmp_path, source=columns(120, 0.0, 1), target=columns(60, 0.5, 2).drop(columns="y"))
     run = (
         "import sys\nfrom click.testing import CliRunner\nfrom lrqr.cli import cli\n"
+        "from lrqr.calibrate import learned\nlearned.FOLDS, learned.REPEATS = 2, 1\n"
         "source, target, folder = sys.argv[1:]\n"
         "for base in ('ridge', 'hist-gradient-boosting'):\n"
         "    model = f'{folder}/{base}'\n"

@@ -72,6 +72,7 @@ def test_the_order_of_the_rows_does_not_matter(
     np.testing.assert_array_equal(again.transform(target), features.transform(target))
 
 
+@pytest.mark.usefixtures("small_map")
 @pytest.mark.parametrize("d", [3, WIDE + 20])
 def test_a_row_does_not_depend_on_its_batch(d: int) -> None:
     rng = np.random.default_rng(2)
@@ -175,6 +176,7 @@ def test_the_shape_is_fitted_at_a_lower_level() -> None:
     assert TEST_MASS == 0.5
 
 
+@pytest.mark.usefixtures("small_map")
 def test_a_learned_model_lifts_its_residuals_and_survives_the_disk(tmp_path: object) -> None:
     source, scores, target = shifted()
     model = ThresholdModel("lrqr", feature_map="learned", random_state=1).fit(source, scores, X_target=target)
@@ -224,6 +226,7 @@ def test_target_coverage_of_the_default_pipeline() -> None:
     assert 0.87 <= np.mean(covered) <= 0.93
 
 
+@pytest.mark.usefixtures("small_map")
 def test_constants_and_copies_change_nothing() -> None:
     rng = np.random.default_rng(4)
     X, target = rng.normal(size=(120, 2)), rng.normal(0.5, 1.0, size=(60, 2))
