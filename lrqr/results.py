@@ -446,8 +446,6 @@ class Panel(Result):
     """Number of random splits."""
     methods: list[Method]
     """The methods."""
-    runs: list[Run] = Field(default_factory=list)
-    """The methods on each split."""
 
 
 class Check(Result):
@@ -586,8 +584,6 @@ class Comparison(Result):
     """Number of random splits."""
     reference: str = "lrqr"
     """The method that paired differences are taken to."""
-    spread: str = "standard error"
-    """What `coverage_se` and `size_se` are."""
     methods: list[Method] = Field(default_factory=list)
     """The methods."""
     runs: list[Run] = Field(default_factory=list)
@@ -596,8 +592,6 @@ class Comparison(Result):
     """`reproduce`: the methods on each shift."""
     checks: list[Check] = Field(default_factory=list)
     """`reproduce`: recorded claims."""
-    shift: Shift | None = None
-    """How far source and target are apart."""
     notes: list[str] = Field(default_factory=list)
     """What a reader should know."""
     provenance: dict[str, Any] = Field(default_factory=dict)
@@ -609,7 +603,7 @@ class Comparison(Result):
         """Return the panels; the methods of the run itself come first, as a panel without a name."""
         if not self.methods:
             return self.panels
-        own = Panel(nominal=self.nominal, splits=self.splits, methods=self.methods, runs=self.runs)
+        own = Panel(nominal=self.nominal, splits=self.splits, methods=self.methods)
         return [own, *self.panels]
 
 

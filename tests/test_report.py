@@ -20,9 +20,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from lrqr.errors import DataError, UsageError
-from lrqr.results import Comparison, Diagnosed, Evaluation, parse
+from lrqr.results import Comparison, Diagnosed, Evaluation, Shift, parse
 from lrqr.show import page as pages
 from lrqr.show.words import number, percent, plain
 from lrqr.stats.diagnosis import diagnose
@@ -278,6 +279,24 @@ def test_wrong_results_are_told_all_at_once() -> None:
         assert key in str(error.value)
     with pytest.raises(DataError, match="none of evaluate, compare, reproduce and diagnose"):
         render({"a": 1})
+
+
+def test_results_that_we_build_are_frozen_and_hold_declared_keys_only() -> None:
+    shift = Shift(n_source=2, n_target=3)
+    with pytest.raises(ValidationError, match="frozen"):
+        shift.n_source = 3  # type: ignore[misc]
+    with pytest.raises(ValidationError, match="Extra inputs are not permitted"):
+        Shift.model_validate({"n_source": 2, "n_target": 3, "acu": 0.5})
+    assert shift.to_dict() == {"n_source": 2, "n_target": 3}  # what was not given is left out
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_stored_results_come_back_as_they_were(name: str) -> None:
+    """Also with keys of another version, in the result and in its parts."""
+    stored = ALL[name]() | {"of_another_version": [1, {"a": math.inf}]}
+    parts = [value[0] if isinstance(value, list) and value else value for value in stored.values()]
+    next(part for part in parts if isinstance(part, dict))["too"] = "kept"
+    assert parse(stored).to_dict() == stored
 
 
 # ---- one file, no network, valid, readable

@@ -11,7 +11,6 @@ import pandas as pd
 
 from lrqr.calibrate import model as models
 from lrqr.calibrate.model import PRECOMPUTED
-from lrqr.calibrate.threshold import cap_infinite
 from lrqr.data import tables
 from lrqr.data.encoder import warn_unseen
 from lrqr.errors import DataError, UsageError
@@ -113,12 +112,10 @@ def _empty(answer: Answer) -> Any:
 
 
 def _refuse_infinite(answer: Answer, sample: Sample) -> None:
-    try:
-        cap_infinite(answer.threshold, "error", 0.0)
-    except DataError as error:
-        first = sample.row[int(np.flatnonzero(np.isposinf(answer.threshold))[0])] + 1
+    infinite = np.flatnonzero(np.isposinf(answer.threshold))
+    if infinite.size:
         raise DataError(
-            f"{sample.source}: row {first} (data rows counted from 1) has an infinite threshold: no finite "
-            "answer keeps the promise there; calibrate on more rows, lower the coverage, or pass --infinite "
-            "allow or clip"
-        ) from error
+            f"{sample.source}: row {sample.row[infinite[0]] + 1} (data rows counted from 1) has an infinite "
+            "threshold: no finite answer keeps the promise there; calibrate on more rows, lower the "
+            "coverage, or pass --infinite allow or clip"
+        )

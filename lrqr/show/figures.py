@@ -283,10 +283,10 @@ def selection(table: Sequence[Candidate], criterion: str) -> Figure | None:
         return finish(drawing, "selection", "Cross-validation curve", words)
 
 
-def methods(panel: Panel, *, name: str, spread: str = "standard error") -> list[Figure]:
+def methods(panel: Panel, *, name: str) -> list[Figure]:
     """Coverage and size of the methods side by side, with their spread."""
     about = f" on {panel.name}" if panel.name else ""
-    bars = f" (bars: one {spread} over splits)" if panel.splits and panel.splits > 1 else ""
+    bars = " (bars: one standard error over splits)" if panel.splits and panel.splits > 1 else ""
     figures = [_coverages(panel, name=name, about=about + bars), _sizes(panel, name=name, about=about + bars)]
     return [figure for figure in figures if figure is not None]
 

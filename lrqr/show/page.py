@@ -6,9 +6,13 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
 from lrqr.errors import UsageError
 from lrqr.results import Comparison, Evaluation, Panel, parse
-from lrqr.show import words
+from lrqr.show import figures, words
+from lrqr.stats.diagnosis import PROMISES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,12 +28,6 @@ def render(result: Reported) -> str:
 
     Style and figures (SVG) are inside the page: no script, no request to a network or another file.
     """
-    # These are slow to import, and most commands make no page.
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-    from markupsafe import Markup
-
-    from lrqr.stats.diagnosis import PROMISES
-
     environment = Environment(
         loader=PackageLoader("lrqr.show", "templates"),
         autoescape=True,
@@ -116,25 +114,20 @@ def _is_report(path: Path) -> bool:
 
 def _draw(result: Reported) -> dict[str, list[Figure]]:
     """Return the figures of each section."""
-    from lrqr.show import figures
-
     drawn: dict[str, Sequence[Figure | None]] = {}
     if isinstance(result, Evaluation):
         drawn = _draw_evaluation(result)
     elif isinstance(result, Comparison):
         drawn = {
-            f"panel-{index}": figures.methods(panel, name=f"methods-{index}", spread=result.spread)
+            f"panel-{index}": figures.methods(panel, name=f"methods-{index}")
             for index, panel in enumerate(result.all_panels())
         }
-        drawn["shift"] = _draw_shift(result.shift)
     else:
         drawn = {"shift": _draw_shift(result)}
     return {section: [item for item in items if item is not None] for section, items in drawn.items()}
 
 
 def _draw_shift(shift: Shift | None) -> list[Figure | None]:
-    from lrqr.show import figures
-
     if shift is None:
         return []
     return [
@@ -145,8 +138,6 @@ def _draw_shift(shift: Shift | None) -> list[Figure | None]:
 
 
 def _draw_evaluation(page: Evaluation) -> dict[str, Sequence[Figure | None]]:
-    from lrqr.show import figures
-
     bars = figures.coverage_bars
     of = "length" if page.task == "regression" else "size"
     return {
