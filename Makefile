@@ -9,11 +9,13 @@ export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
 EXPERIMENTS := communities lambda-ablation mmlu rxrx1 corrupted-cifar real-shifts selection selection-fresh baseline-choices
+# The files whose heavy tests CI runs; those of the others are searches for hard inputs: make test-slow.
+HEAVY := $(addprefix tests/test_,$(addsuffix .py,coverage coverage_lrqr diagnostics learned report documents reproduce))
 # make communities SPLITS=20 JOBS=2
 SPLITS ?=
 JOBS ?= 2
 
-.PHONY: help setup demo test test-slow test-oldest test-browser test-documents coverage-check lint types bench docs dist
+.PHONY: help setup demo test test-slow test-oldest test-browser test-documents test-heavy coverage-check lint types bench docs dist
 .PHONY: reproduce $(EXPERIMENTS) check clean
 
 help: ## list the targets
@@ -77,6 +79,9 @@ test-browser: $(STAMP) ## the report in a headless Chromium (the program chromiu
 test-documents: $(STAMP) ## the code in the documents, and the experiments on few splits
 	$(BIN)/python -m pytest -n auto -m "slow or reproduce" tests/test_documents.py tests/test_reproduce.py
 
+test-heavy: $(STAMP) ## coverage checks, browser and documents in one run, as CI does
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "coverage or slow or reproduce" $(HEAVY)
+
 docs: $(STAMP) ## write docs/cli.md from the program
 	$(BIN)/python scripts/make_cli_docs.py
 
@@ -91,7 +96,7 @@ reproduce: ## all experiments but rxrx1, whose data are not shipped; SPLITS=20 f
 $(EXPERIMENTS): $(STAMP)
 	$(BIN)/lrqr reproduce $@ $(if $(SPLITS),--splits $(SPLITS),--check) --jobs $(JOBS) -o runs
 
-check: lint types test coverage-check ## all that CI runs
+check: lint types test coverage-check ## what a change must pass; CI runs the browser and the documents too
 
 clean: ## remove caches and the environments
 	rm -rf $(VENV) .venv-oldest .pytest_cache .mypy_cache .ruff_cache .hypothesis
