@@ -1,4 +1,4 @@
-"""The root of the commands: global options, one error boundary, "did you mean"."""
+"""The command ``lrqr`` itself: global options, and how errors and warnings of all commands are shown."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _explain(error: Exception) -> tuple[str, int]:
 
 @contextmanager
 def _shown_warnings() -> Iterator[None]:
-    """Show lrqr's own warnings, each once, as messages; the chatter of libraries is not for users."""
+    """Show warnings of lrqr and of convergence as messages on stderr, each once; hide those of libraries."""
     shown: set[str] = set()
 
     def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:

@@ -42,11 +42,11 @@ class Name(click.ParamType):  # type: ignore[type-arg]  # generic only since cli
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the name if it is one."""
-        if value in self.choices:
-            return str(value)
-        hint = plugins.suggest(str(value), self.choices)
-        message = f"unknown {self.name} {value!r}{hint}; choose one of: {', '.join(self.choices)}"
-        raise click.BadParameter(message, ctx, param)
+        try:
+            plugins.check_choice(self.name, value, self.choices)
+        except UsageError as error:
+            raise click.BadParameter(str(error), ctx, param) from None
+        return str(value)
 
     def get_metavar(self, *_: Any, **__: Any) -> str | None:
         """Show the names where they are few."""

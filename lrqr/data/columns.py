@@ -1,4 +1,4 @@
-"""One column at a time: numbers as float64, texts as labels, and what is neither."""
+"""Read single columns as numbers (float64), labels (strings) or row identifiers; compare two tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables into feature matrices: numbers pass, labels become indicators; what was learned is stored."""
+"""Encode tables of features as matrices: numbers as they are, labels as one 0/1 column per category."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class TableEncoder:
 
     Numbers and booleans pass. A column of texts, or one declared categorical, becomes one indicator per
     category that source or target had at `fit`. A category never seen then is encoded as none of them (all
-    zeros) and counted in a warning. Other columns of a frame, their order and its index play no part.
+    zeros) and counted in a warning. Further columns of a frame, their order and its index make no difference.
 
     Attributes
     ----------

@@ -1,7 +1,7 @@
-"""Files and frames become samples: the only door for data.
+"""Read files and data frames as samples: rows whose columns are found by role, checked and converted.
 
-A sample holds float64 numbers, labels as strings, and the row numbers of its file. Everything that is wrong
-with a file is said in one message, also where the file is read in batches.
+All data come in by `read` (whole) or `batches` (a stream of pieces). Numbers become float64, labels strings.
+Everything that is wrong with a file is listed in one error, also where the file is read in batches.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from lrqr.data.formats import open_table, reader
 from lrqr.data.roles import SINGLE, SPELLINGS, Roles
 from lrqr.data.writing import check_writable, write
 from lrqr.errors import DataError, LrqrWarning, UsageError
-from lrqr.plugins import ON_MISSING, suggest
+from lrqr.plugins import ON_MISSING, check_choice, suggest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -291,7 +291,14 @@ def schema(data: Data, wanted: Sequence[str] = ()) -> list[Column]:
 def _plan(
     opened: Opened, roles: Roles, need: Sequence[str], optional: Sequence[str]
 ) -> tuple[Roles, list[str]]:
-    """Roles as far as this file has them and they are asked for, and the columns to read."""
+    """Decide what is read from a file.
+
+    Returns
+    -------
+    Roles, list of str
+        Roles with plain names, without those that are neither needed nor (optional and in the file); and the
+        columns to read. A column with a role is no feature, also where the role is not read.
+    """
     filled = roles.with_native(opened.roles)
     for noun, name in SINGLE.items():
         if noun in need and getattr(filled, name) is None:
@@ -341,8 +348,8 @@ class _Fault:
 _Faults = dict[tuple[str, str], _Fault]
 
 
-def _told(faults: _Faults, total: int) -> list[str]:
-    """Return one line for each column and kind of fault."""
+def _described(faults: _Faults, total: int) -> list[str]:
+    """Describe faults: one line for each column and kind, with the count and the first rows."""
     lines = []
     for (column, kind), fault in faults.items():
         shown = ", ".join(map(str, fault.rows)) + (", ..." if fault.count > len(fault.rows) else "")
@@ -352,7 +359,7 @@ def _told(faults: _Faults, total: int) -> list[str]:
 
 
 class _Reading:
-    """Turns the tables of one file into samples, and gathers what is wrong with them until the end.
+    """Turns the tables of one file into samples; faults of all of them are raised together by `finish`.
 
     Parameters are those of `read`.
     """
@@ -366,9 +373,7 @@ class _Reading:
         on_missing: str,
         keep_rows: bool,
     ) -> None:
-        if on_missing not in ON_MISSING:
-            near = suggest(on_missing, ON_MISSING)
-            raise UsageError(f"on_missing must be one of {', '.join(ON_MISSING)}; got {on_missing!r}{near}")
+        check_choice("on_missing", on_missing, ON_MISSING)
         self.opened, self.on_missing, self.keep_rows = opened, on_missing, keep_rows
         self.roles, self.wanted = _plan(opened, roles, need, optional)
         self.no_row = f"{opened.where}: there is a header but no row of data"
@@ -384,7 +389,7 @@ class _Reading:
         return self.opened.batches(self.wanted, size)
 
     def sample(self, table: pa.Table) -> Sample:
-        """Make a sample of the next rows; read on after faults, `finish` will raise them."""
+        """Return the next rows as a sample, without the rows to drop; faults are noted, not raised."""
         n, roles = table.num_rows, self.roles
         self.table, self.drop = table, np.zeros(n, dtype=np.bool_)
         features = {name: self._feature(name) for name in roles.features or ()}
@@ -410,7 +415,7 @@ class _Reading:
         return found.take(~self.drop) if found.dropped else found
 
     def finish(self) -> None:
-        """Raise all faults of all batches in one error; warn of rows that were left out.
+        """Raise one error with all faults, or warn of rows left out and of features to be filled in.
 
         Raises
         ------
@@ -422,22 +427,22 @@ class _Reading:
             raise DataError(self.no_row)
         if self.faults:
             raise DataError(self._everything())
-        left_out = "; ".join(_told(self.left_out, self.total))
+        left_out = "; ".join(_described(self.left_out, self.total))
         if self.dropped == self.total:
             raise DataError(f"{where}: every row lacks a value: {left_out}")
-        told = []
+        notes = []
         if self.dropped:
-            told.append(f"left out {self.dropped} of {self.total} rows with missing values: {left_out}")
+            notes.append(f"left out {self.dropped} of {self.total} rows with missing values: {left_out}")
         if self.filled:
             most = ", ".join(f"{name!r} {count}" for name, count in self.filled.most_common(5))
             more = ", ..." if len(self.filled) > 5 else ""
-            told.append(f"filled in {self.filled.total()} missing feature values: {most}{more}")
-        for message in told:
+            notes.append(f"filled in {self.filled.total()} missing feature values: {most}{more}")
+        for message in notes:
             warnings.warn(f"{where}: {message}", LrqrWarning, stacklevel=3)
 
     def _everything(self) -> str:
-        """Return the message of all faults, and what can be done about missing values."""
-        lines = _told(self.faults, self.total)
+        """Return the error message: all faults, how rows are counted, what to do about missing values."""
+        lines = _described(self.faults, self.total)
         counted = "rows are data rows counted from 1"
         if self.opened.header_lines:
             counted += f"; row 1 is line {self.opened.header_lines + 1} of the file"
@@ -463,7 +468,7 @@ class _Reading:
         fault.rows += first.tolist()
 
     def _missing(self, column: str, kind: str, rows: BoolArray, *, feature: bool = False) -> None:
-        """Treat missing values by the policy."""
+        """Note missing values as ``on_missing`` says: a fault, rows to drop, or features to fill in."""
         if feature and self.on_missing == "impute":
             self.filled.update({column: int(rows.sum())} if rows.any() else {})
         elif self.on_missing == "error" or self.keep_rows:
@@ -496,7 +501,7 @@ class _Reading:
     def _present(
         self, name: str, values: np.ndarray[Any, Any], *, feature: bool = False
     ) -> np.ndarray[Any, Any]:
-        """Return labels or identifiers, after missing ones were noted."""
+        """Return labels or identifiers as they are, and note which are missing."""
         self._missing(name, _MISSING, _absent(values), feature=feature)
         return values
 

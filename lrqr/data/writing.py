@@ -1,4 +1,7 @@
-"""Tables into files: by suffix, all or nothing, and never over an existing file unless told so."""
+"""Write data frames to files of a kind that the suffix says.
+
+A file appears under its name only when it is complete, and replaces an existing one only with ``force``.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +71,7 @@ def write(
 
 
 def check_writable(path: Path, *, force: bool) -> Writer:
-    """Return the maker of the writer for ``path``, before any work is done for it.
+    """Return the writer for ``path``, or refuse; worth asking before the work whose results go there.
 
     Raises
     ------
