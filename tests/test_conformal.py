@@ -436,3 +436,58 @@ def test_a_level_that_nobody_promised_warns_of_nothing() -> None:
     assert np.isposinf(model.at(0.95).predict(X_NEW)).all()
     with pytest.warns(LrqrWarning, match="needs n >= 19"):
         ThresholdModel("split", coverage=0.95).fit(X[:12], np.abs(Y[:12]))
+
+
+class Quantiles(Foreign):
+    """Two quantiles of a model that has them the wrong way round."""
+
+    def predict(self, rows: Any) -> np.ndarray:
+        center = super().predict(rows)
+        return np.column_stack([center + 1.0, center - 1.0])
+
+
+@pytest.mark.parametrize(
+    ("model", "y", "options", "message"),
+    [
+        (
+            ConformalRegressor(Quantiles(), conformity_score="cqr", method="split", prefit=True),
+            Y,
+            {},
+            "lower above upper in 100 % of rows: are the two columns swapped",
+        ),
+        (
+            ConformalRegressor(Foreign(), method="split", prefit=True),
+            (Y > 0).astype(float),
+            {},
+            r"y has only two values \(0 and 1\): if they are classes, use ConformalClassifier",
+        ),
+        (
+            ConformalRegressor(Foreign(), prefit=True),
+            Y,
+            {"X_target": X_NEW, "X_source": X},
+            "X_source is not used: the ratio is learned from labeled rows",
+        ),
+        (
+            ConformalRegressor(Foreign(), prefit=True),
+            Y,
+            {"X_target": X_NEW, "ratio": np.where(np.arange(300) == 7, 1e6, 1.0)},
+            "the weights of the 300 source rows are worth 1 equally weighted ones",
+        ),
+    ],
+)
+def test_wrappers_warn_of_what_the_command_line_warns_of(
+    model: Any, y: Any, options: Any, message: str
+) -> None:
+    with pytest.warns(LrqrWarning, match=message) as caught:
+        model.fit(X, y, **options)
+    assert {warning.filename for warning in caught} == {__file__}
+
+
+@pytest.mark.parametrize("target", [None, X_NEW[:20]])
+def test_known_ratios_bring_a_map_of_few_features_whatever_the_number_of_rows(target: Any) -> None:
+    """As the command line has it: on given features LR-QR could not use them."""
+    ratio = RATIO[:80] ** 0.5
+    model = ConformalRegressor(Foreign(), prefit=True).fit(X[:80], Y[:80], X_target=target, ratio=ratio)
+    assert model.threshold_model_.feature_map_ == "learned"
+    np.testing.assert_array_equal(model.threshold_model_.offset_.ratios, ratio)
+    assert model.predict_interval(X_NEW, ratio=np.ones(len(X_NEW))).shape == (150, 2)

@@ -13,7 +13,7 @@ from scipy.special import expit, softmax
 
 from lrqr.arrays import as_matrix, as_vector, row_dot
 from lrqr.errors import DataError, UsageError
-from lrqr.plugins import BASES, suggest
+from lrqr.plugins import BASES, check_choice
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,9 +48,7 @@ class BaseLearner:
     """
 
     def __init__(self, name: str, *, classify: bool, random_state: int = 0) -> None:
-        if name not in BASES:
-            hint = suggest(name, BASES)
-            raise UsageError(f"unknown base learner {name!r}{hint}; choose one of: {', '.join(BASES)}")
+        check_choice("base learner", name, BASES)
         if name == "ridge" and classify:
             raise UsageError("base learner 'ridge' predicts numbers; for classes use logistic")
         if name == "logistic" and not classify:

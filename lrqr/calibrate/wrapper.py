@@ -14,6 +14,7 @@ from lrqr import plugins
 from lrqr.arrays import as_matrix, as_vector, check_seed
 from lrqr.calibrate.calibrate import Options, calibrate, overlap_warning, two_values
 from lrqr.calibrate.rows import Rows
+from lrqr.data.encoder import TableEncoder
 from lrqr.errors import DataError, LrqrWarning, UsageError
 from lrqr.methods.estimator import as_ratio, check_coverage
 
@@ -195,9 +196,11 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
     def _score_module(self) -> ModuleType:
         module = plugins.load("scores", self.conformity_score)
         if module.TASK != self.TASK:
+            names = plugins.names("scores")
+            fitting = [name for name in names if plugins.load("scores", name).TASK == self.TASK]
             raise UsageError(
                 f"score {self.conformity_score!r} is for {module.TASK}, not for {self.TASK}; "
-                f"choose one of: {', '.join(scores_for(self.TASK))}"
+                f"choose one of: {', '.join(fitting)}"
             )
         return module
 
@@ -215,7 +218,7 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
         if self._encoder is None:
             return as_matrix(X, name, columns=self.n_features_in_)
         try:
-            features: FloatArray = self._encoder.transform(_to_pandas(X))
+            features: FloatArray = self._encoder.transform(_frame(X))
         except DataError as error:
             raise _without_options(error, name) from error
         return features
@@ -248,18 +251,19 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
         return X[self._columns]
 
     def _width(self) -> int:
-        raise NotImplementedError
+        """Return how many columns the score takes: one for each class, or its inputs."""
+        return len(getattr(self, "classes_", self._score_module().INPUTS))
 
     def _after_model(self, X: Any) -> None:
         """Learn from the fitted model what calibration needs."""
 
     def _check_outcome(self, y: Any) -> None:
         """Raise where no model can be fitted on these outcomes (n,)."""
-        raise NotImplementedError
+        self._outcome(y)
 
     def _outcome(self, y: Any) -> Any:
         """Return the outcomes (n,) as the score takes them."""
-        raise NotImplementedError
+        return as_vector(y, "y")
 
     def _doubt(self, rows: Rows) -> str | None:  # noqa: ARG002 - for those who have one
         """Return what looks wrong with the outcomes of the calibration rows."""
@@ -331,15 +335,6 @@ class ConformalRegressor(RegressorMixin, ConformalModel):
         """
         bounds: FloatArray = self._region(X, ratio)
         return bounds
-
-    def _width(self) -> int:
-        return len(self._score_module().INPUTS)
-
-    def _check_outcome(self, y: Any) -> None:
-        as_vector(y, "y")
-
-    def _outcome(self, y: Any) -> Any:
-        return as_vector(y, "y")
 
     def _doubt(self, rows: Rows) -> str | None:
         return two_values(rows, "y", "ConformalClassifier")
@@ -442,9 +437,6 @@ class ConformalClassifier(ClassifierMixin, ConformalModel):
         inside: BoolArray = self._region(X, ratio)
         return inside
 
-    def _width(self) -> int:
-        return len(self.classes_)
-
     def _after_model(self, X: Any) -> None:
         if hasattr(self.estimator_, "classes_"):
             self.classes_ = np.asarray(self.estimator_.classes_)
@@ -480,34 +472,22 @@ class ConformalClassifier(ClassifierMixin, ConformalModel):
         return np.array([position[label] for label in y.tolist()], dtype=np.int64)
 
 
-def scores_for(task: str) -> tuple[str, ...]:
-    """Names of the scores for a task, ``"regression"`` or ``"classification"``."""
-    return tuple(name for name in plugins.names("scores") if task == plugins.load("scores", name).TASK)
-
-
 def _is_frame(X: Any) -> bool:
     return hasattr(X, "columns") and hasattr(X, "to_numpy")
 
 
-def _to_pandas(X: Any) -> Any:
-    import pandas as pd
-
+def _frame(X: Any) -> Any:
     if not _is_frame(X):
         raise DataError("the model was fitted on a data frame: pass a data frame with the same column names")
-    return (
-        X if isinstance(X, pd.DataFrame) else pd.DataFrame({name: X[name].to_numpy() for name in X.columns})
-    )
+    return X
 
 
 def _encoder(X: Any, X_target: Any) -> Any:
     """Match frames by column name and encode their categories; plain arrays are taken as they are."""
     if not _is_frame(X):
         return None
-    from lrqr.data.encoder import TableEncoder
-
-    source = _to_pandas(X)
     try:
-        return TableEncoder().fit(source, source if X_target is None else _to_pandas(X_target))
+        return TableEncoder().fit(X, X if X_target is None else _frame(X_target))
     except DataError as error:
         raise _without_options(error, "X and X_target") from error
 
@@ -515,10 +495,8 @@ def _encoder(X: Any, X_target: Any) -> Any:
 def _without_options(error: DataError, name: str) -> DataError:
     """Return what an encoder says, with advice for Python in place of options of the command."""
     fact, _, advice = str(error).rpartition("; ")
-    if " --" not in advice:
-        return DataError(f"{name}: {error}")
-    missing = "--on-missing" in advice
-    return DataError(
-        f"{name}: {fact}; "
-        + ("drop or impute these rows" if missing else "correct these values, convert them or leave them out")
-    )
+    if "--on-missing" in advice:
+        return DataError(f"{name}: {fact}; drop or impute these rows")
+    if " --" in advice:
+        return DataError(f"{name}: {fact}; correct these values, convert them or leave them out")
+    return DataError(f"{name}: {error}")

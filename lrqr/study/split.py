@@ -11,15 +11,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lrqr import plugins
-from lrqr.calibrate.base import BaseLearner
-from lrqr.calibrate.threshold import ThresholdModel, cap_infinite, make_estimator
+from lrqr.calibrate.calibrate import (
+    Options,
+    calibrate,
+    fit_base,
+    scores_of,
+    thresholds_of,
+    with_predictions,
+)
+from lrqr.calibrate.threshold import cap_infinite, make_estimator
 from lrqr.errors import DataError, LrqrError, UsageError
+from lrqr.stats.metrics import region_size
 from lrqr.stats.ratio import LikelihoodRatio, effective_size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from numpy.typing import NDArray
 
     from lrqr.arrays import FloatArray
     from lrqr.study.config import Method, Ratio
@@ -52,6 +58,9 @@ COLUMNS = (
 )
 
 
+_FITTED = ("regularization", "ridge", "gap", "converged")
+
+
 def seed_of(seed: int, shift: str, split: int) -> int:
     """Return the seed of one split of one shift: it depends on nothing else, least of all on the jobs."""
     entropy = (seed, zlib.crc32(shift.encode()), split)
@@ -62,15 +71,10 @@ def predict_with_base(data: ShiftData, base: str, seed: int) -> ShiftData:
     """Fit the base learner on the training rows and fill in the predictions of all other rows."""
     if data.train is None or data.train.outcome is None:
         raise UsageError(f"base = {base!r} needs training rows, and {data.name} has none")
-    names = [f"{index:06d}" for index in range(len(data.classes))]  # sorted as the classes are
-    outcome = [names[index] for index in data.train.outcome] if names else data.train.outcome
-    learner = BaseLearner(base, classify=bool(names), random_state=seed).fit(data.train.features, outcome)
-    known = [names.index(name) for name in learner.classes_] or [0]
+    learner = fit_base(base, data.train, data.classes, seed)
 
     def filled(rows: Rows) -> Rows:
-        prediction = np.zeros((len(rows), len(names) or 1))  # classes that training has not seen stay at zero
-        prediction[:, known] = learner.predict(rows.features)
-        return replace(rows, prediction=prediction)
+        return with_predictions(learner, rows, data.classes)
 
     return replace(data, source=filled(data.source), target=filled(data.target), test=filled(data.test))
 
@@ -98,118 +102,79 @@ def evaluate(
         ``seconds`` is what a user of that method alone would wait: fit, prediction of the test rows, and the
         fit of the ratio if the method uses one.
     """
-    module = plugins.load("scores", score)
-    scores = module.score(_prediction(data.source, data.name), data.source.outcome)
-    test_scores = module.score(_prediction(data.test, data.name), data.test.outcome)
+    if data.source.prediction is None or data.test.prediction is None:
+        raise UsageError(
+            f'{data.name} brings no predictions: name a base learner, base = "ridge" for example'
+        )
+    test_scores = scores_of(data.test, score)
     common: Record = {
         "shift": data.name,
         "n_source": len(data.source),
         "n_target": len(data.target),
         "n_test": len(data.test),
     }
-    models = [_make(method, coverage, seed, module.TASK == "classification") for method in methods]
-    shared, waited = None, 0.0
-    weighing = [bool(model.method.USES_RATIO) for model in models]
+    made = [_make(method, coverage, seed) for method in methods]
     knows = [_knows_ratio(method, data) for method in methods]
-    if any(weighs and not known for known, weighs in zip(knows, weighing, strict=True)):
+    estimates = [bool(one.USES_RATIO) and not known for one, known in zip(made, knows, strict=True)]
+    shared, waited = None, 0.0
+    if any(estimates):
         start = time.perf_counter()
         shared = LikelihoodRatio(**ratio.model_dump(), random_state=seed)
         shared.fit(data.source.features, data.target.features)
         waited = time.perf_counter() - start
         common |= {"auc": shared.auc_, "effective_size": effective_size(shared.source_)}
     records = []
-    for method, model, weighs, known in zip(methods, models, weighing, knows, strict=True):
-        used = _true_ratio(data.source, data.name) if known else shared if weighs else None
+    for method, one, known, estimate in zip(methods, made, knows, estimates, strict=True):
+        how = Options(score, one, coverage, method.features, seed)
+        source, test = data.source, data.test
+        if not known:
+            source, test = replace(source, ratio=None), replace(test, ratio=None)
         start = time.perf_counter()
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
-                model.fit(
-                    data.source.features,
-                    scores,
-                    X_target=data.target.features,
-                    ratio=used,
-                    prediction=data.source.prediction,
-                    prediction_target=data.target.prediction,
-                )
-                thresholds = model.predict(
-                    data.test.features,
-                    ratio=_true_ratio(data.test, data.name) if known else None,
-                    prediction=data.test.prediction,
-                )
+                model = calibrate(source, data.target, how, ratio=shared if estimate else None)
+                thresholds = thresholds_of(model, test)
                 seconds = time.perf_counter() - start
-                outcome = _judge(module, data, test_scores, thresholds, model.largest_score_)
+                outcome = _judge(score, test, test_scores, thresholds, model.largest_score_)
             except LrqrError as error:
                 raise type(error)(f"method {method.label}: {error}") from error
-        seconds += waited if weighs and not known else 0.0
-        fitted = _fitted(model.estimator_)
+        # what a fitted LR-QR chose and certifies; NaN for methods that choose nothing
+        fitted = {name: float(getattr(model.estimator_, f"{name}_", np.nan)) for name in _FITTED}
         text = str(caught[0].message) if caught else ""
-        records.append(
-            common | {"method": method.label, "seconds": seconds, "warning": text} | outcome | fitted
-        )
+        own = {"method": method.label, "seconds": seconds + waited * estimate, "warning": text}
+        records.append(common | own | outcome | fitted)
     return records
 
 
-def _make(method: Method, coverage: float, seed: int, classify: bool) -> ThresholdModel:
+def _make(method: Method, coverage: float, seed: int) -> Any:
+    """Make an unfitted method with its parameters."""
     estimator = plugins.load("methods", method.name).ESTIMATOR
-    made = make_estimator(estimator, coverage=coverage, random_state=seed).set_params(**method.parameters)
-    return ThresholdModel(
-        made, feature_map=method.features, classify=classify, coverage=coverage, random_state=seed
-    )
-
-
-def _prediction(rows: Rows, name: str) -> FloatArray:
-    if rows.prediction is None:
-        raise UsageError(f'{name} brings no predictions: name a base learner, base = "ridge" for example')
-    return rows.prediction
+    return make_estimator(estimator, coverage=coverage, random_state=seed).set_params(**method.parameters)
 
 
 def _knows_ratio(method: Method, data: ShiftData) -> bool:
     """Return whether the method is to use the true ratio (and fail if it is asked to and there is none)."""
-    return method.ratio == "true" or (method.ratio == "best" and data.source.ratio is not None)
+    unknown = data.source.ratio is None or data.test.ratio is None
+    if method.ratio == "true" and unknown:
+        raise UsageError(f'ratio = "true": the true likelihood ratio of {data.name} is not known')
+    return method.ratio != "estimated" and not unknown
 
 
-def _true_ratio(rows: Rows, name: str) -> FloatArray:
-    if rows.ratio is None:
-        raise UsageError(f'ratio = "true": the true likelihood ratio of {name} is not known')
-    return rows.ratio
-
-
-def _judge(
-    module: Any, data: ShiftData, test_scores: FloatArray, thresholds: FloatArray, largest: float
-) -> Record:
+def _judge(score: str, test: Rows, test_scores: FloatArray, thresholds: FloatArray, largest: float) -> Record:
     """Coverage, mean size under both infinity policies, and the shares of infinite and empty sets."""
     if np.isnan(thresholds).any():
         raise DataError(f"{int(np.isnan(thresholds).sum())} thresholds are NaN")
-    allowed = _sizes(module, data.test, thresholds)
-    clipped_thresholds = cap_infinite(thresholds, "clip", largest)
-    clipped = _sizes(module, data.test, clipped_thresholds)
+    module = plugins.load("scores", score)
+    clipped = cap_infinite(thresholds, "clip", largest)
+    sizes = region_size(region=module.region(test.prediction, thresholds))
+    classify = module.TASK == "classification"
     return {
         "coverage": float((test_scores <= thresholds).mean()),
-        "size": float(clipped.mean()),
-        "size_allow": float(allowed.mean()),
-        "threshold": float(np.maximum(clipped_thresholds, module.LOWEST).mean()),
+        "size": float(region_size(region=module.region(test.prediction, clipped)).mean()),
+        "size_allow": float(sizes.mean()),
+        "threshold": float(np.maximum(clipped, module.LOWEST).mean()),
         "infinite": float(np.isposinf(thresholds).mean()),
-        "empty": float((allowed == 0).mean())
-        if module.TASK == "classification"
-        else _below(thresholds, module),
+        # an interval is empty where the threshold is below the smallest possible score
+        "empty": float((sizes == 0 if classify else thresholds < module.LOWEST).mean()),
     }
-
-
-def _below(thresholds: FloatArray, module: Any) -> float:
-    """Share of empty intervals: thresholds below the smallest possible score."""
-    return float((thresholds < module.LOWEST).mean())
-
-
-def _sizes(module: Any, rows: Rows, thresholds: FloatArray) -> FloatArray:
-    """Length of each interval (0 if empty) or number of classes in each set, shape (n,)."""
-    region: NDArray[Any] = module.region(rows.prediction, thresholds)
-    if region.dtype == np.bool_:
-        return np.asarray(region.sum(axis=1), dtype=np.float64)
-    return np.asarray(np.maximum(region[:, 1] - region[:, 0], 0.0))
-
-
-def _fitted(estimator: Any) -> Record:
-    """Return what a fitted LR-QR chose and certifies; NaN for methods that choose nothing."""
-    names = ("regularization", "ridge", "gap", "converged")
-    return {name: float(getattr(estimator, f"{name}_", np.nan)) for name in names}
