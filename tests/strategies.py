@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
+from scipy.optimize import brentq
+from scipy.special import rel_entr
 
 from lrqr.solvers.problem import Problem
 from lrqr.stats.moments import Moments
@@ -81,3 +84,29 @@ def permuted(problem: Problem, seed: int = 0) -> Problem:
     """The same problem with its labeled rows in another order."""
     order = np.random.default_rng(seed).permutation(len(problem.scores))
     return replace(problem, features=problem.features[order], scores=problem.scores[order])
+
+
+def worst_case_probability(beta: float, radius: float, divergence: str) -> float:
+    """Return g(β), the smallest probability, within the radius, of an event of nominal probability β.
+
+    g(β) = inf{z : D_f(Bernoulli(z) || Bernoulli(β)) <= ρ} (Cauchois, Gupta, Ali, Duchi 2024), of which
+    ``robust_level`` is the inverse. Their closed form for chi-square belongs to (t-1)²/2, not to the (t-1)²
+    beside which it is printed.
+    """
+    if beta in {0.0, 1.0} or radius == 0.0:
+        return beta
+    if divergence == "kl":
+        if -math.log1p(-beta) <= radius:
+            return 0.0
+        return float(
+            brentq(
+                lambda z: rel_entr(z, beta) + rel_entr(1.0 - z, 1.0 - beta) - radius, 0.0, beta, xtol=1e-15
+            )
+        )
+    variance = beta * (1.0 - beta)
+    reach = {
+        "tv": radius / 2.0,
+        "chi2": math.sqrt(2.0 * radius * variance),
+        "chi2full": math.sqrt(radius * variance),
+    }
+    return max(0.0, beta - reach[divergence])

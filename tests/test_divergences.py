@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from strategies import worst_case_probability
 
 from lrqr.errors import UsageError
 from lrqr.methods.divergences import (
@@ -20,7 +21,6 @@ from lrqr.methods.divergences import (
     robust_level,
     robust_tail,
     worst_case_mean,
-    worst_case_probability,
 )
 
 RADII = (0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1.0)

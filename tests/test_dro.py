@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from strategies import worst_case_probability
 
 from lrqr.errors import LrqrWarning, UsageError
-from lrqr.methods.divergences import worst_case_probability
 from lrqr.methods.dro import DistributionallyRobust, worst_slab_coverage, worst_slab_quantile
 from lrqr.methods.split import SplitConformal
 from lrqr.stats.ratio import LikelihoodRatio

@@ -103,7 +103,10 @@ class _Vertex:
         fit = np.linalg.lstsq(self.design, self.scores, rcond=None)[0]
         residual = self.scores - self.design @ fit
         far = np.abs(residual - np.sort(residual)[int(self.level * (len(residual) - 1))])
-        weights = 1.0 / (far + 0.1 * (far.mean() or 1.0))
+        return self._independent(1.0 / (far + 0.1 * (far.mean() or 1.0)))
+
+    def _independent(self, weights: FloatArray) -> IntArray:
+        """Return as many independent rows as there are columns, those of large weight (n,) first."""
         chosen = qr((self.design * weights[:, None]).T, mode="r", pivoting=True)[-1]
         return np.asarray(chosen[: self.design.shape[1]], dtype=np.int64)
 
@@ -121,9 +124,7 @@ class _Vertex:
         if answer.status != 0:
             raise NotConverged(f"quantile regression did not converge: {answer.message}")
         near = np.abs(self._parted + self.design @ answer.eqlin.marginals)
-        weights = 1.0 / (near + 1e-9 * (near.max() or 1.0))
-        chosen = qr((self.design * weights[:, None]).T, mode="r", pivoting=True)[-1]
-        self.basis = np.asarray(chosen[: self.design.shape[1]], dtype=np.int64)
+        self.basis = self._independent(1.0 / (near + 1e-9 * (near.max() or 1.0)))
         self._refresh()
         return True
 

@@ -25,6 +25,8 @@ from lrqr.plugins import suggest
 
 DIVERGENCES = ("kl", "chi2", "chi2full", "tv")
 
+# f(t) = (t-1)² over this number.
+_CHI2 = {"chi2": 2.0, "chi2full": 1.0}
 _XTOL, _RTOL = 1e-15, 4 * np.finfo(np.float64).eps
 
 
@@ -50,29 +52,7 @@ def bernoulli_divergence(z: float, beta: float, divergence: str) -> float:
         return float(rel_entr(z, beta) + rel_entr(1.0 - z, 1.0 - beta))
     if divergence == "tv":
         return 2.0 * abs(z - beta)
-    full = (z - beta) ** 2 / (beta * (1.0 - beta))
-    return full if divergence == "chi2full" else full / 2.0
-
-
-def worst_case_probability(beta: float, radius: float, divergence: str) -> float:
-    """Return g(β), the smallest probability, within the radius, of an event of nominal probability β.
-
-    g(β) = inf{z : D_f(Bernoulli(z) || Bernoulli(β)) <= ρ} (Cauchois, Gupta, Ali, Duchi 2024). Their
-    closed form for chi-square belongs to (t-1)²/2, not to the (t-1)² beside which it is printed.
-    """
-    if beta in {0.0, 1.0} or radius == 0.0:
-        return beta
-    if divergence == "tv":
-        return max(0.0, beta - radius / 2.0)
-    if divergence == "chi2":
-        return max(0.0, beta - math.sqrt(2.0 * radius * beta * (1.0 - beta)))
-    if divergence == "chi2full":
-        return max(0.0, beta - math.sqrt(radius * beta * (1.0 - beta)))
-    if -math.log1p(-beta) <= radius:
-        return 0.0
-    return float(
-        brentq(lambda z: bernoulli_divergence(z, beta, "kl") - radius, 0.0, beta, xtol=_XTOL, rtol=_RTOL)
-    )
+    return (z - beta) ** 2 / (beta * (1.0 - beta)) / _CHI2[divergence]
 
 
 def robust_tail(alpha: float, radius: float, divergence: str) -> float:
@@ -92,8 +72,8 @@ def robust_tail(alpha: float, radius: float, divergence: str) -> float:
         return alpha
     if divergence == "tv":
         return max(0.0, alpha - radius / 2.0)
-    if divergence in {"chi2", "chi2full"}:
-        rho = radius if divergence == "chi2" else radius / 2.0
+    if divergence in _CHI2:
+        rho = radius * _CHI2[divergence] / 2.0
         # (α+ρ-√(ρ²+2ρατ))/(1+2ρ), with the difference of large numbers multiplied out
         return alpha**2 / (alpha + rho + math.sqrt(rho**2 + 2.0 * rho * alpha * tau))
     # τ log(τ/β) + α log(α/(1-β)) = ρ in u = -log(1-β): bisection in β would lose all digits near 1
@@ -143,7 +123,7 @@ def worst_case_mean(risk: FloatArray, radius: float, divergence: str) -> float:
         left = radius / 2.0 - (np.cumsum(masses[:-1]) - masses[:-1])
         moved = np.clip(left, 0.0, masses[:-1])
         return mean + float(moved @ (top - levels[:-1]))
-    return _chi2_mean(levels, masses, radius if divergence == "chi2" else radius / 2.0)
+    return _chi2_mean(levels, masses, radius * _CHI2[divergence] / 2.0)
 
 
 def plug_in_radius(source: FloatArray, target: FloatArray | None, divergence: str) -> float:
@@ -178,7 +158,7 @@ def plug_in_radius(source: FloatArray, target: FloatArray | None, divergence: st
     elif divergence == "tv":
         estimate = float(np.abs(ratio - 1.0).mean())
     else:
-        estimate = float(np.square(ratio - 1.0).mean()) / (2.0 if divergence == "chi2" else 1.0)
+        estimate = float(np.square(ratio - 1.0).mean()) / _CHI2[divergence]
     return max(0.0, estimate)
 
 

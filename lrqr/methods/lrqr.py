@@ -12,7 +12,6 @@ from lrqr.arrays import FloatArray, IntArray
 from lrqr.errors import DataError, UsageError
 from lrqr.methods import selection as selections
 from lrqr.methods.estimator import ThresholdEstimator, refuse_known
-from lrqr.solvers.problem import Problem
 from lrqr.stats.moments import Moments
 
 # A feature whose spread is below this share of its size is constant; features correlated above 1 minus
@@ -140,30 +139,23 @@ class LRQR(ThresholdEstimator):
         labeled, source_rows, target_rows = (
             (part[:, kept] - center[kept]) / spread[kept] for part in (rows, source, target)
         )
-        if isinstance(self.regularization, str) or isinstance(self.ridge, str):
-            self.ridge_, self.regularization_, self.selection_table_ = selections.select(
-                labeled,
-                scaled,
-                target_rows,
-                None if X_source is None else source_rows,
-                coverage=coverage,
-                rule=self.selection,
-                regularization=self.regularization,
-                ridge=self.ridge,
-                tol=self.tol,
-                solver=self.solver,
-                random_state=self.random_state,
-            )
-        else:
-            self.ridge_, self.regularization_ = float(self.ridge), float(self.regularization)
-            self.selection_table_ = []
-        problem = Problem(
-            features=np.hstack([np.ones((len(labeled), 1)), labeled]),
-            scores=scaled,
-            second_moment=Moments.of(source_rows).augmented_second(self.ridge_),
-            target_mean=Moments.of(target_rows).augmented_mean(),
+        own_source = None if X_source is None else source_rows
+        self.ridge_, self.regularization_, self.selection_table_ = selections.select(
+            labeled,
+            scaled,
+            target_rows,
+            own_source,
             coverage=coverage,
-            regularization=self.regularization_ if self.regularization_ > _NO_REGULARIZATION else 0.0,
+            rule=self.selection,
+            regularization=self.regularization,
+            ridge=self.ridge,
+            tol=self.tol,
+            solver=self.solver,
+            random_state=self.random_state,
+        )
+        strength = self.regularization_ if self.regularization_ > _NO_REGULARIZATION else 0.0
+        problem = selections.problem(
+            labeled, scaled, target_rows, own_source, self.ridge_, coverage, strength
         )
         solution = solvers.solve(problem, solver=self.solver, tol=self.tol)
         self._store(solution, center, spread, kept, rows.shape[1])

@@ -84,15 +84,15 @@ def select(
         difference to the smallest, over rows, for "auto"; of the criterion, over folds, for "paper"),
         ``chosen``. Empty when nothing was cross-validated.
     """
-    if rule not in RULES:
-        raise UsageError(
-            f"unknown selection rule {rule!r}{suggest(rule, RULES)}; choose one of: {', '.join(RULES)}"
-        )
     n1, n2 = len(X), len(X_target)
     largest = strongest(n1, n2, n1 if X_source is None else len(X_source))
     ridges, grid = _candidates(rule, regularization, ridge, largest)
     if len(ridges) * len(grid) == 1:
         return ridges[0], grid[0], []
+    if rule not in RULES:
+        raise UsageError(
+            f"unknown selection rule {rule!r}{suggest(rule, RULES)}; choose one of: {', '.join(RULES)}"
+        )
     if n1 < _FOLDS or n2 < _FOLDS or not X.shape[1]:  # without a column, all of them give one quantile
         fallback = (_PAPER_RIDGE, 1.0) if rule == "paper" else _FALLBACK
         return (
@@ -107,8 +107,8 @@ def select(
     for fold in range(_FOLDS):
         inside, target_inside = folds[0] != fold, folds[1] != fold
         for i, value in enumerate(ridges):
-            fitted = _problem(X[inside], scores[inside], X_target[target_inside], X_source, value, coverage)
-            held = _problem(X[~inside], scores[~inside], X_target[~target_inside], X_source, value, coverage)
+            fitted = problem(X[inside], scores[inside], X_target[target_inside], X_source, value, coverage)
+            held = problem(X[~inside], scores[~inside], X_target[~target_inside], X_source, value, coverage)
             for j, solution in enumerate(solvers.path(fitted, grid, solver=solver, tol=tol)):
                 held_out = held.with_regularization(grid[j])
                 norms[fold, i, j] = _gradient_norm(held_out, solution)
@@ -132,6 +132,26 @@ def strongest(n1: int, n2: int, n3: int) -> float:
     0.693
     """
     return float(n1 ** (-1.0 / 3.0) * (1.0 / n2 + 1.0 / n3) ** (-1.0 / 3.0))
+
+
+def problem(
+    X: FloatArray,
+    scores: FloatArray,
+    X_target: FloatArray,
+    X_source: FloatArray | None,
+    ridge: float,
+    coverage: float,
+    regularization: float = 0.0,
+) -> Problem:
+    """Return the LR-QR problem of rows without the constant; ``X_source`` None means X itself."""
+    return Problem(
+        features=np.hstack([np.ones((len(X), 1)), X]),
+        scores=scores,
+        second_moment=Moments.of(X if X_source is None else X_source).augmented_second(ridge),
+        target_mean=Moments.of(X_target).augmented_mean(),
+        coverage=coverage,
+        regularization=regularization,
+    )
 
 
 def lighten(estimator: Any, n1: int, n2: int) -> None:
@@ -226,21 +246,3 @@ def _table(
         for j in range(len(grid))
     ]
     return ridges[best[0]], grid[best[1]], table
-
-
-def _problem(
-    X: FloatArray,
-    scores: FloatArray,
-    X_target: FloatArray,
-    X_source: FloatArray | None,
-    ridge: float,
-    coverage: float,
-) -> Problem:
-    return Problem(
-        features=np.hstack([np.ones((len(X), 1)), X]),
-        scores=scores,
-        second_moment=Moments.of(X if X_source is None else X_source).augmented_second(ridge),
-        target_mean=Moments.of(X_target).augmented_mean(),
-        coverage=coverage,
-        regularization=0.0,
-    )

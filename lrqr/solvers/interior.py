@@ -94,8 +94,7 @@ class Convex:
 
             # up, down: wanted changes of the two complementarity products
             shift = primal + above - below
-            dv = linalg.cho_solve(factor, (shift / weight) @ w.psi - slope, check_finite=False)
-            du = (shift - w.psi @ dv) / weight
+            dv, du = _changes(factor, w.psi, shift, weight, slope)
             d_above, d_below = above * (du / room_up - 1.0), -below * (du / room_down + 1.0)
             tau = _step(above, below, d_above, d_below), _step(room_up, room_down, -du, du)
             tau = tau if stiffness == 0.0 else (min(tau), min(tau))
@@ -107,8 +106,7 @@ class Convex:
             up = center - above * room_up + d_above * du
             down = center - below * room_down - d_below * du
             shift = primal - up / room_up + down / room_down
-            dv = linalg.cho_solve(factor, (shift / weight) @ w.psi - slope, check_finite=False)
-            du = (shift - w.psi @ dv) / weight
+            dv, du = _changes(factor, w.psi, shift, weight, slope)
             d_above, d_below = (up + above * du) / room_up, (down - below * du) / room_down
             tau = _step(above, below, d_above, d_below), _step(room_up, room_down, -du, du)
             tau = tau if stiffness == 0.0 else (min(tau), min(tau))
@@ -169,6 +167,18 @@ def _stationary_beta(convex: Convex) -> tuple[float, str]:
                 return float(np.exp(right)), "infinity"
         left = right - 1.0
     return float(np.exp(optimize.brentq(slope, left, right, xtol=1e-8))), "infinity"
+
+
+def _changes(
+    factor: tuple[FloatArray, bool],
+    psi: FloatArray,
+    shift: FloatArray,
+    weight: FloatArray,
+    slope: FloatArray,
+) -> tuple[FloatArray, FloatArray]:
+    """Solve the Newton system for the changes of v (k,) and of the dual values (n,)."""
+    dv = linalg.cho_solve(factor, (shift / weight) @ psi - slope, check_finite=False)
+    return dv, (shift - psi @ dv) / weight
 
 
 def _step(first: FloatArray, second: FloatArray, d_first: FloatArray, d_second: FloatArray) -> float:
