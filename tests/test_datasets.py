@@ -239,4 +239,4 @@ def test_frames_carry_names_predictions_and_labels() -> None:
 
 
 def test_the_catalog_lists_every_file_of_the_package() -> None:
-    assert [entry["name"] for entry in datasets.catalog()] == list(plugins.names("study.datasets"))
+    assert [entry.name for entry in datasets.catalog().datasets] == list(plugins.names("study.datasets"))

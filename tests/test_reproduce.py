@@ -21,15 +21,15 @@ WANTED = ("communities", "corrupted-cifar", "lambda-ablation", "mmlu", "real-shi
 
 def test_the_experiments_of_the_paper_are_there() -> None:
     assert set(WANTED) <= set(reproduce.names())
-    assert [entry["name"] for entry in reproduce.catalog()] == list(reproduce.names())
+    assert [entry.name for entry in reproduce.catalog().experiments] == list(reproduce.names())
 
 
 @pytest.mark.parametrize("name", WANTED)
 def test_a_dry_run_reads_no_data(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LRQR_DATA", str(tmp_path / "nowhere"))
     plan = reproduce.dry_run(name, splits=3)
-    assert plan["splits"] == 3
-    assert plan["fits"] == 3 * len(plan["shifts"]) * len(plan["methods"])
+    assert plan.splits == 3
+    assert plan.fits == 3 * len(plan.shifts) * len(plan.methods)
 
 
 def test_unknown_names_are_corrected() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lrqr.results import Comparison, DataSets, Group, Method
+from lrqr.results import Comparison, Group, Method
 from lrqr.show import terminal
 from lrqr.show import text as printing
 
@@ -74,9 +74,9 @@ def test_lists_fit_a_narrow_terminal() -> None:
     from lrqr.study.datasets import catalog
 
     sets = catalog()
-    text = printing.render(DataSets.model_validate({"datasets": sets}), "table")
+    text = printing.render(sets, "table")
     assert max(map(len, text.splitlines())) <= 80
-    assert all(entry["name"] in text.split() for entry in sets)
+    assert all(entry.name in text.split() for entry in sets.datasets)
 
 
 def _compared() -> Comparison:

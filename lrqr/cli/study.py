@@ -44,10 +44,12 @@ def reproduce(ctx: click.Context, /, names: tuple[str, ...], **flags: Any) -> No
     from lrqr.results import Experiments
     from lrqr.study import run as experiments
 
-    listed = flags["listed"] or not names
-    if listed or flags["dry_run"]:
-        plans = experiments.catalog() if listed else [experiments.dry_run(n, flags["splits"]) for n in names]
-        emit(Experiments.model_validate({"experiments": plans}), flags["output_format"])
+    if flags["listed"] or not names:
+        emit(experiments.catalog(), flags["output_format"])
+        return
+    if flags["dry_run"]:
+        plans = [experiments.dry_run(name, flags["splits"]) for name in names]
+        emit(Experiments(experiments=plans), flags["output_format"])
         return
     failed: list[str] = []
     for name in names:
@@ -83,10 +85,9 @@ def datasets() -> None:
 @options.output_format
 def list_datasets(output_format: str) -> None:
     """List the data sets."""
-    from lrqr.results import DataSets
     from lrqr.study.datasets import catalog
 
-    emit(DataSets.model_validate({"datasets": catalog()}), output_format)
+    emit(catalog(), output_format)
 
 
 @datasets.command()
@@ -94,10 +95,9 @@ def list_datasets(output_format: str) -> None:
 @options.output_format
 def show(name: str, output_format: str) -> None:
     """Show source, licence, files and shifts of a data set."""
-    from lrqr.results import DataSet
     from lrqr.study.datasets import describe
 
-    emit(DataSet.model_validate(describe(name)), output_format)
+    emit(describe(name), output_format)
 
 
 @datasets.command()

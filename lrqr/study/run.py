@@ -18,6 +18,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from lrqr import __version__, plugins
 from lrqr.errors import DataError, LrqrError, UsageError
+from lrqr.results import Experiments, Plan
 from lrqr.show import paper
 from lrqr.show.text import to_markdown
 from lrqr.show.words import to_json
@@ -330,27 +331,27 @@ def find(name: str) -> Path:
     return configs_folder() / f"{name}.toml"
 
 
-def catalog() -> list[dict[str, Any]]:
-    """Return name, title, place in the paper, numbers of shifts, methods and splits of every experiment."""
-    return [dry_run(name) for name in names()]
+def catalog() -> Experiments:
+    """Return what each experiment of the repository would run."""
+    return Experiments(experiments=[dry_run(name) for name in names()])
 
 
-def dry_run(name: str, splits: int | None = None) -> dict[str, Any]:
+def dry_run(name: str, splits: int | None = None) -> Plan:
     """Return what a run of the experiment would do, after checking its file; no data are read."""
     experiment = config.load(find(name))
     shifts = experiment.data.chosen()
     count = splits or experiment.splits
     labels = [method.label for method in experiment.expanded()]
-    return {
-        "name": Path(name).stem,
-        "title": experiment.title,
-        "paper": experiment.paper,
-        "shifts": shifts,
-        "methods": labels,
-        "splits": count,
-        "fits": len(shifts) * len(labels) * count,
-        "expectations": len(experiment.expect),
-    }
+    return Plan(
+        name=Path(name).stem,
+        title=experiment.title,
+        paper=experiment.paper,
+        shifts=list(shifts),
+        methods=labels,
+        splits=count,
+        fits=len(shifts) * len(labels) * count,
+        expectations=len(experiment.expect),
+    )
 
 
 def reproduce(

@@ -17,17 +17,18 @@ from __future__ import annotations
 
 import hashlib
 import os
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import expit
 
-from lrqr import plugins
+from lrqr import plugins, results
 from lrqr.calibrate.base import training_rows
 from lrqr.calibrate.rows import Rows
 from lrqr.errors import DataError, UsageError
+from lrqr.results import DataSet, DataSets
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -265,22 +266,22 @@ def selected(log_odds: FloatArray, rows: IntArray, rng: np.random.Generator) -> 
     return rows[~chosen], rows[chosen]
 
 
-def catalog() -> list[dict[str, Any]]:
-    """Return one record per data set, in the order of their names: see :func:`describe`."""
-    return [describe(name) for name in plugins.names("study.datasets")]
+def catalog() -> DataSets:
+    """Return all data sets, in the order of their names."""
+    return DataSets(datasets=[describe(name) for name in plugins.names("study.datasets")])
 
 
-def describe(name: str) -> dict[str, Any]:
+def describe(name: str) -> DataSet:
     """Return name, title, source, license, shifts and files of one data set."""
     module = plugins.load("study.datasets", name)
-    return {
-        "name": name,
-        "title": module.TITLE,
-        "source": module.SOURCE,
-        "license": module.LICENSE,
-        "shifts": list(module.SHIFTS),
-        "files": [{"name": file.name, "sha256": file.sha256, "size": file.size} for file in module.FILES],
-    }
+    return DataSet(
+        name=name,
+        title=module.TITLE,
+        source=module.SOURCE,
+        license=module.LICENSE,
+        shifts=list(module.SHIFTS),
+        files=[results.DataFile.model_validate(asdict(file)) for file in module.FILES],
+    )
 
 
 def verify(name: str) -> list[str]:
