@@ -74,27 +74,21 @@ def compare(ctx: click.Context, /, source: Path, target: Path, test: Path, **fla
     Every split draws 80 % of the rows of each file; all methods of a split share one likelihood ratio.
     """
     from lrqr.commands import compare as workflow
-    from lrqr.commands.inputs import Choices
 
-    choices = Choices(
-        roles=Roles.of_options(flags),
-        coverage=options.resolve_level(ctx, flags["coverage"], flags["alpha"]),
-        **{name: flags[name] for name in ("score", "base", "on_missing", "seed")},
-    )
+    coverage = options.resolve_level(ctx, flags["coverage"], flags["alpha"])
     output, force = flags["output"], flags["force"]
     workflow.check_output(output, force=force)
-    runs = workflow.run(
+    same = ("methods", "splits", "score", "base", "feature_map", "seed", "jobs", "on_missing")
+    runs = workflow.compare(
         source,
         target,
         test,
-        choices,
-        methods=flags["methods"],
-        feature_map=flags["feature_map"],
-        splits=flags["splits"],
-        jobs=flags["jobs"],
+        coverage=coverage,
         progress=not ctx.obj["quiet"],
+        roles=Roles.of_options(flags),
+        **{name: flags[name] for name in same},
     )
-    results = workflow.results_of(runs, choices, source.name)
+    results = workflow.results_of(runs, source.name, coverage=coverage, seed=flags["seed"])
     emit(results, flags["output_format"])
     if output is not None:
         paths = workflow.write_run(runs, results, output, force=force)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -118,56 +117,23 @@ def compare(
     if roles is not None and columns:
         raise UsageError(f"roles= and {next(iter(columns))}= were both given; put all into one")
     check_seed(seed)
-    given = roles if roles is not None else Roles(**columns)
-    choices = Choices(given, coverage, score, base, on_missing, seed)
-    return run(
-        source,
-        target,
-        test,
-        choices,
-        methods=methods,
-        feature_map=feature_map,
-        splits=splits,
-        jobs=jobs,
-        progress=progress,
-    )
-
-
-def run(
-    source: Source,
-    target: Source,
-    test: Source,
-    choices: Choices,
-    *,
-    methods: Sequence[str] = (),
-    feature_map: FeatureMap = "auto",
-    splits: int = 20,
-    jobs: int = 1,
-    progress: bool = False,
-) -> pd.DataFrame:
-    """Do what `compare` says with the choices of a command."""
-    check_coverage(choices.coverage)
+    check_coverage(coverage)
     if splits < 1:
         raise UsageError(f"the number of splits must be at least 1, got {splits}")
-    roles, feature_map = inputs.without_map(choices.roles, source, feature_map)
-    choices = replace(choices, roles=roles)
+    given = roles if roles is not None else Roles(**columns)
+    given, feature_map = inputs.without_map(given, source, feature_map)
+    choices = Choices(given, coverage, score, base, on_missing, seed)
     entries = [_entry(name, feature_map, choices) for name in methods or all_methods()]
     labels = [entry.label for entry in entries]
     if len(set(labels)) < len(labels):
         raise UsageError(f"a method is named twice: {', '.join(labels)}")
-    data, score = _data(source, target, test, choices)
+    data, resolved = _data(source, target, test, choices)
     share = KEPT if splits > 1 else 1.0
-    job = Job(
-        partial(drawn, whole=data, share=share, train_share=TRAINING_SHARE if choices.base else 0.0),
-        entries,
-        score,
-        choices.coverage,
-        choices.seed,
-        bases={_NAME: choices.base},
-    )
+    draw = partial(drawn, whole=data, share=share, train_share=TRAINING_SHARE if base else 0.0)
+    job = Job(draw, entries, resolved, coverage, seed, bases={_NAME: base})
     tasks = [(_NAME, number) for number in range(splits)]
     runs = run_tasks(job, tasks, jobs=jobs, title="comparing" if progress else "").drop(columns="shift")
-    if score == PRECOMPUTED:  # only the owner of a score knows how large its regions are
+    if resolved == PRECOMPUTED:  # only the owner of a score knows how large its regions are
         runs[["size", "size_allow"]] = np.nan
     return runs
 
@@ -177,8 +143,8 @@ def all_methods() -> list[str]:
     return sorted(plugins.names("methods"), key=lambda name: (name != "lrqr", name))
 
 
-def results_of(runs: pd.DataFrame, choices: Choices, source: str) -> Comparison:
-    """Sum up the runs of `run`: mean sizes are infinite if one is, and clipped sizes stand beside them."""
+def results_of(runs: pd.DataFrame, source: str, *, coverage: float, seed: int) -> Comparison:
+    """Sum up the runs of `compare`: mean sizes are infinite if one is; clipped sizes stand beside them."""
     names = list(dict.fromkeys(runs["method"]))
     reference = "lrqr" if "lrqr" in names else str(names[0])
     sizes = {"size": runs["size_allow"], "size_clipped": runs["size"]}
@@ -188,12 +154,12 @@ def results_of(runs: pd.DataFrame, choices: Choices, source: str) -> Comparison:
     splits = int(table["splits"].max())
     return Comparison(
         title=f"Methods calibrated on {source}",
-        nominal=choices.coverage,
+        nominal=coverage,
         splits=splits,
         reference=reference,
         methods=summary.method_rows(table),
         runs=[Run.model_validate(row) for row in runs[list(Run.model_fields)].to_dict("records")],
-        provenance={"seed": choices.seed, "share": KEPT if splits > 1 else 1.0},
+        provenance={"seed": seed, "share": KEPT if splits > 1 else 1.0},
     )
 
 

@@ -182,13 +182,11 @@ class Method(_Strict):
 
     def expand(self) -> list[Method]:
         """Return one method without a grid for every combination, labeled by its values."""
-        if not self.grid:
-            return [self.model_copy(update={"label": self.label or self.name})]
         made = []
         for values in itertools.product(*self.grid.values()):
             chosen = dict(zip(self.grid, values, strict=True))
             suffix = ", ".join(f"{name}={value}" for name, value in chosen.items())
-            label = f"{self.label or self.name} ({suffix})"
+            label = (self.label or self.name) + (f" ({suffix})" if suffix else "")
             parameters = self.parameters | chosen
             made.append(self.model_copy(update={"label": label, "parameters": parameters, "grid": {}}))
         return made

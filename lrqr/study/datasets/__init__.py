@@ -112,14 +112,17 @@ class ShiftData:
         train: IntArray | None = None,
         classes: Sequence[str] = (),
     ) -> ShiftData:
-        """Take the parts from ``rows`` at the given row numbers; the target loses its outcomes."""
+        """Take the parts from ``rows`` at the given row numbers; the target loses its outcomes.
+
+        Without rows for training there is no such part.
+        """
         return cls(
             name=name,
             feature_names=tuple(feature_names),
             source=rows.take(source),
             target=rows.take(target).unlabeled(),
             test=rows.take(test),
-            train=None if train is None else rows.take(train),
+            train=None if train is None or not len(train) else rows.take(train),
             classes=tuple(classes),
         )
 

@@ -6,7 +6,7 @@ may also name a shift of another data set, so that one experiment can run on sev
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -48,17 +48,6 @@ SHIFTS: tuple[str, ...] = ()
 _WAVES = {"sine": np.sin, "cosine": np.cos}
 
 
-@dataclass(frozen=True)
-class _Deal:
-    """Row numbers of the parts of one split of a table, and the ratio of all its rows where it is known."""
-
-    train: IntArray
-    source: IntArray
-    target: IntArray
-    test: IntArray
-    ratio: FloatArray | None = None
-
-
 def split(shift: str, *, seed: int, table: Table) -> ShiftData:
     """Draw one random split of a table.
 
@@ -87,25 +76,23 @@ def split(shift: str, *, seed: int, table: Table) -> ShiftData:
     train_share = 0.0 if given else table.train_share
     if table.shift is None:
         names, encode = _encoding(table, frames[0][columns], frames[1][columns])
-        parts = [_rows(sample, encode(frame)) for sample, frame in zip(samples, frames, strict=True)]
-        source, target, test = parts
+        rows = (_rows(sample, encode(frame)) for sample, frame in zip(samples, frames, strict=True))
+        source, target, test = rows
         whole = ShiftData(shift, names, source, target.unlabeled(), test, classes=samples[0].classes)
         return drawn(shift, seed, whole=whole, train_share=train_share)
     frame = frames[0]
-    deal = _dealt(np.random.default_rng(seed), frame, table, train_share)
-    ours, theirs = np.concatenate([deal.train, deal.source]), np.concatenate([deal.target, deal.test])
+    parts, ratio = _dealt(np.random.default_rng(seed), frame, table, train_share)
+    ours = np.concatenate([parts["train"], parts["source"]])
+    theirs = np.concatenate([parts["target"], parts["test"]])
     names, encode = _encoding(table, frame.iloc[ours][columns], frame.iloc[theirs][columns])
     features = np.full((len(frame), len(names)), np.nan)
-    used = np.unique(np.concatenate([ours, theirs]))
+    used = np.unique(np.concatenate([*parts.values()]))
     features[used] = encode(frame.iloc[used])
     return ShiftData.dealt(
         shift,
         names,
-        replace(_rows(samples[0], features), ratio=deal.ratio),
-        deal.source,
-        deal.target,
-        deal.test,
-        train=None if given else deal.train,
+        replace(_rows(samples[0], features), ratio=ratio),
+        **parts,
         classes=samples[0].classes,
     )
 
@@ -210,8 +197,10 @@ def _rows(sample: tables.Sample, features: FloatArray) -> Rows:
     return Rows(features, outcome, sample.prediction if there else None)
 
 
-def _dealt(rng: np.random.Generator, frame: pd.DataFrame, table: Table, train_share: float) -> _Deal:
-    """Split one table by its declared shift."""
+def _dealt(
+    rng: np.random.Generator, frame: pd.DataFrame, table: Table, train_share: float
+) -> tuple[dict[str, IntArray], FloatArray | None]:
+    """Split one table by its declared shift: row numbers by part, and the ratio where it is known."""
     shift = table.shift
     assert shift is not None  # noqa: S101 - for the type checker
     order = rng.permutation(len(frame))
@@ -239,7 +228,8 @@ def _dealt(rng: np.random.Generator, frame: pd.DataFrame, table: Table, train_sh
             train, source = divided(order[is_source[order]])
             moved = order[is_target[order]]
         target, test = unlabeled_and_test(moved, table.target_rows, table.test_rows)
-    return _Deal(train, source[: table.source_rows or None], target, test, ratio)
+    parts = {"train": train, "source": source[: table.source_rows or None], "target": target, "test": test}
+    return parts, ratio
 
 
 def _resampled(rng: np.random.Generator, order: IntArray, ratio: FloatArray) -> list[IntArray]:
