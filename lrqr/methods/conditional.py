@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+from copy import copy
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
@@ -47,10 +48,9 @@ class _Vertex:
 
     def copy(self) -> Self:
         """Return a vertex that can move without moving this one."""
-        other = object.__new__(type(self))
-        other.__dict__.update(self.__dict__)
-        other.basis, other._inverse = self.basis.copy(), self._inverse.copy()
-        other._residual = self._residual.copy()
+        other = copy(self)
+        other.basis, other.inverse = self.basis.copy(), self.inverse.copy()
+        other.residual = self.residual.copy()
         return other
 
     def coefficients(self) -> FloatArray:
@@ -63,9 +63,9 @@ class _Vertex:
         for step in range(50 * (rows + dimension)):
             if step % 50 == 49:
                 self._refresh()
-            mass = np.where(self._residual > 0.0, self.level, self.level - 1.0)
+            mass = np.where(self.residual > 0.0, self.level, self.level - 1.0)
             mass[self.basis] = 0.0
-            inner = -(tilt + mass @ self.design) @ self._inverse
+            inner = -(tilt + mass @ self.design) @ self.inverse
             above, below = inner - self.level, self.level - 1.0 - inner
             slopes = -np.maximum(above, below)
             leaving = int(np.argmin(slopes))
@@ -78,23 +78,23 @@ class _Vertex:
 
     def _walk(self, leaving: int, sign: float, slope: float) -> bool:
         """Leave one interpolated row along its edge and stop at the kink where F stops falling."""
-        edge = self._inverse[:, leaving].copy()
+        edge = self.inverse[:, leaving].copy()
         rate = sign * (self.design @ edge)
         rate[self.basis] = 0.0
-        meets = np.flatnonzero((np.abs(rate) > 1e-11) & (self._residual * rate < 0.0))
-        lengths = -self._residual[meets] / rate[meets]
+        meets = np.flatnonzero((np.abs(rate) > 1e-11) & (self.residual * rate < 0.0))
+        lengths = -self.residual[meets] / rate[meets]
         order = np.argsort(lengths)
         slopes = slope + np.cumsum(np.abs(rate[meets[order]]))
         if slopes.size == 0 or slopes[-1] < -1e-12:
             return False
         stop = order[int(np.searchsorted(slopes, -1e-12))]
         entering = int(meets[stop])
-        self._residual += lengths[stop] * rate
-        self._residual[self.basis[leaving]] = sign * lengths[stop]
-        self._residual[entering] = 0.0
-        across = self.design[entering] @ self._inverse
-        self._inverse -= np.outer(edge, across / across[leaving])
-        self._inverse[:, leaving] = edge / across[leaving]
+        self.residual += lengths[stop] * rate
+        self.residual[self.basis[leaving]] = sign * lengths[stop]
+        self.residual[entering] = 0.0
+        across = self.design[entering] @ self.inverse
+        self.inverse -= np.outer(edge, across / across[leaving])
+        self.inverse[:, leaving] = edge / across[leaving]
         self.basis[leaving] = entering
         return True
 
@@ -111,9 +111,9 @@ class _Vertex:
         return np.asarray(chosen[: self.design.shape[1]], dtype=np.int64)
 
     def _refresh(self) -> None:
-        self._inverse = np.linalg.inv(self.design[self.basis])
-        self._residual = self._parted - self.design @ (self._inverse @ self._parted[self.basis])
-        self._residual[self.basis] = 0.0
+        self.inverse = np.linalg.inv(self.design[self.basis])
+        self.residual = self._parted - self.design @ (self.inverse @ self._parted[self.basis])
+        self.residual[self.basis] = 0.0
 
     def _rescue(self, tilt: FloatArray) -> bool:
         """Let HiGHS solve what rounding kept from ending, and adopt the rows that it interpolates."""

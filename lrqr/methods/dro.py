@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from bisect import bisect_left
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
@@ -149,12 +150,13 @@ def worst_slab_quantile(scores: FloatArray, slab: float, level: float) -> float:
         In the order of the rows along the direction.
     """
     candidates = np.unique(scores)
-    low, high = 0, len(candidates) - 1  # the largest covers all
-    while low < high:
-        middle = (low + high) // 2
-        share = worst_slab_coverage((scores <= candidates[middle]).astype(np.float64), slab)
-        low, high = (low, middle) if share >= level - 1e-12 else (middle + 1, high)
-    return float(candidates[low])
+
+    def covers(index: int) -> bool:
+        covered = (scores <= candidates[index]).astype(np.float64)
+        return worst_slab_coverage(covered, slab) >= level - 1e-12
+
+    # the largest covers all
+    return float(candidates[bisect_left(range(len(candidates) - 1), x=True, key=covers)])
 
 
 ESTIMATOR = DistributionallyRobust

@@ -1,5 +1,6 @@
 """Distributionally robust conformal prediction with weights that grow along the estimated ratio."""
 
+from bisect import bisect_left
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
@@ -54,10 +55,9 @@ class IsotonicRobust(OneThreshold):
         features, scores, level = self._start(X, y)
         check_divergence(self.divergence)
         ratios = self._resolve(ratio, features, X_target, X_source)
-        estimate = self.radius == "estimate"
         self.radius_ = (
             plug_in_radius(ratios.source, ratios.target, self.divergence)
-            if estimate
+            if self.radius == "estimate"
             else check_radius(float(self.radius))
         )
         self.threshold_ = isotonic_quantile(
@@ -87,13 +87,13 @@ def isotonic_quantile(
     Ma 2024), and does not increase in q, so bisection finds q.
     """
     candidates = np.unique(scores)
-    low, high = 0, len(candidates) - 1  # nothing lies above the largest score
-    while low < high:
-        middle = (low + high) // 2
-        missed = isotonic_projection((scores > candidates[middle]).astype(np.float64), key)
-        risk = worst_case_mean(missed, radius, divergence)
-        low, high = (low, middle) if risk <= alpha + 1e-9 else (middle + 1, high)
-    return float(candidates[low])
+
+    def harmless(index: int) -> bool:
+        missed = isotonic_projection((scores > candidates[index]).astype(np.float64), key)
+        return worst_case_mean(missed, radius, divergence) <= alpha + 1e-9
+
+    # nothing lies above the largest score
+    return float(candidates[bisect_left(range(len(candidates) - 1), x=True, key=harmless)])
 
 
 ESTIMATOR = IsotonicRobust

@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -182,14 +183,11 @@ class LRQR(ThresholdEstimator):
     def _check_numbers(self) -> None:
         for name, floor in (("regularization", 0.0), ("ridge", 0.0), ("score_scale", None)):
             value: Any = getattr(self, name)
-            if isinstance(value, str):
-                if value != "auto":
-                    raise UsageError(f'{name} must be a number or "auto", got {value!r}')
+            if isinstance(value, str) and value == "auto":
                 continue
-            try:
-                number = float(value)
-            except TypeError:
-                raise UsageError(f'{name} must be a number or "auto", got {value!r}') from None
+            if not isinstance(value, Real):
+                raise UsageError(f'{name} must be a number or "auto", got {value!r}')
+            number = float(value)
             low = number < floor if floor is not None else number <= 0.0
             if not np.isfinite(number) or low or number > _LARGEST:
                 bound = f"<= {_LARGEST:g}" if number > _LARGEST else "> 0" if floor is None else ">= 0"
