@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lrqr import plugins
-from lrqr.errors import UsageError
+from lrqr.errors import LrqrWarning, UsageError
 from lrqr.study import config
 
 CONFIGS = sorted((Path(__file__).parents[1] / "configs").glob("*.toml"))
@@ -200,3 +200,10 @@ def test_the_examples_of_the_page_parse() -> None:
     examples = re.findall(r"```toml\n(.*?)```", page, flags=re.DOTALL)
     assert len(examples) == 2
     assert [config.parse(example).data.chosen() for example in examples] == [["hospital"], ["years"]]
+
+
+def test_the_feature_map_of_a_method_is_that_of_fit_and_keeps_its_old_name() -> None:
+    text = 'title = "T"\n[data]\nkind = "synthetic"\n[[methods]]\nname = "lrqr"\n'
+    assert config.parse(text).methods[0].feature_map == "auto"
+    with pytest.warns(LrqrWarning, match="features = 'learned' of a method is now feature_map = 'learned'"):
+        assert config.parse(text + 'features = "learned"\n').methods[0].feature_map == "learned"

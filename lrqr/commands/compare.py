@@ -12,10 +12,8 @@ from lrqr import plugins
 from lrqr.arrays import check_seed
 from lrqr.calibrate.base import TRAINING_SHARE
 from lrqr.calibrate.model import PRECOMPUTED
-from lrqr.calibrate.rows import Rows
 from lrqr.commands import inputs
 from lrqr.commands.inputs import Choices
-from lrqr.data.encoder import TableEncoder
 from lrqr.data.roles import Roles
 from lrqr.errors import UsageError
 from lrqr.methods.estimator import check_coverage
@@ -34,7 +32,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from lrqr.data.formats import Data as Source
-    from lrqr.data.tables import Sample
     from lrqr.plugins import FeatureMap
 
 _NAME = "given"
@@ -208,7 +205,7 @@ def _entry(name: str, feature_map: FeatureMap, choices: Choices) -> Method:
     return Method(
         name=name,
         label=name,
-        features=feature_map if name == "lrqr" else "given",
+        feature_map=feature_map if name == "lrqr" else "given",
         ratio="true" if weighs and choices.roles.weight else "estimated",
     )
 
@@ -218,24 +215,14 @@ def _data(source: Source, target: Source, test: Source, choices: Choices) -> tup
     need = inputs.needed(choices, roles, score)
     found, judged = (inputs.read(data, roles, choices, need=need) for data in (source, test))
     unlabeled = inputs.read(target, roles, choices, optional=("prediction",))
-    encoder = TableEncoder().fit(
-        found.features, unlabeled.features, categorical=roles.categorical, on_missing=choices.on_missing
+    encoder, (labeled, rows, test_rows) = inputs.encode(
+        [found, unlabeled, judged], roles, score, choices.on_missing
     )
-
-    def rows(sample: Sample) -> Rows:
-        there = sample.prediction.shape[1] > 0 or score == PRECOMPUTED
-        return Rows(
-            encoder.transform(sample.features, row=sample.row),
-            sample.score if score == PRECOMPUTED else sample.outcome,
-            sample.prediction if there and not choices.base else None,
-            sample.weight,
-        )
-
     return ShiftData(
         name=_NAME,
         feature_names=tuple(encoder.names_),
-        source=rows(found),
-        target=rows(unlabeled).unlabeled(),
-        test=rows(judged),
+        source=labeled,
+        target=rows.unlabeled(),
+        test=test_rows,
         classes=roles.classes,
     ), score

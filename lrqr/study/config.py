@@ -8,13 +8,14 @@ from __future__ import annotations
 import inspect
 import itertools
 import tomllib
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from lrqr import plugins
-from lrqr.errors import LrqrError, UsageError
+from lrqr.errors import LrqrError, LrqrWarning, UsageError
 from lrqr.plugins import Base, FeatureMap, OnMissing
 
 if TYPE_CHECKING:
@@ -159,16 +160,30 @@ class Method(_Strict):
     """A method with its parameters.
 
     ``grid`` lists several values of some parameters and makes one entry of each combination.
+    ``feature_map`` is that of `lrqr.calibrate.threshold.ThresholdModel`, with the same default as everywhere.
     ``ratio = "true"`` gives the method the true likelihood ratio in place of the estimated one, and
     fails where the data set does not know it; ``ratio = "best"`` takes the true one where it is known.
     """
 
     name: str
     label: str = ""
-    features: FeatureMap = "given"
+    feature_map: FeatureMap = "auto"
     ratio: Literal["estimated", "true", "best"] = "estimated"
     parameters: dict[str, Any] = {}
     grid: dict[str, list[Any]] = {}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _renamed(cls, values: Any) -> Any:
+        """Take the old name of ``feature_map``, and warn of the new one."""
+        if not isinstance(values, dict) or "features" not in values or "feature_map" in values:
+            return values
+        warnings.warn(
+            f"features = {values['features']!r} of a method is now feature_map = {values['features']!r}",
+            LrqrWarning,
+            stacklevel=2,
+        )
+        return {"feature_map" if key == "features" else key: value for key, value in values.items()}
 
     @model_validator(mode="after")
     def _known(self) -> Self:

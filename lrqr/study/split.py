@@ -125,7 +125,7 @@ def evaluate(
         common |= {"auc": shared.auc_, "effective_size": effective_size(shared.source_)}
     records = []
     for method, one, known, estimate in zip(methods, made, knows, estimates, strict=True):
-        how = Options(score, one, coverage, method.features, seed)
+        how = Options(score, one, coverage, method.feature_map, seed)
         source, test = data.source, data.test
         if not known:
             source, test = replace(source, ratio=None), replace(test, ratio=None)
