@@ -1,4 +1,4 @@
 """Threshold methods, one scikit-learn estimator a file: methods/x.py is --method x."""
 
 SHARED = ("divergences", "estimator", "selection")
-"""Files here that are no methods."""
+"""Files of this package that are not methods."""

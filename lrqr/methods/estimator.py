@@ -93,7 +93,7 @@ class ThresholdEstimator(RegressorMixin, BaseEstimator):
         return features, scores, level
 
     def _rows(self, X: Any, name: str = "X") -> FloatArray:
-        """Check rows that must have the columns seen at fit."""
+        """Return rows (n, d) as floats after checking that they have the columns seen in ``fit``."""
         check_is_fitted(self)
         features = as_matrix(X, name)
         validate_data(self, X, reset=False, skip_check_array=True)
@@ -144,7 +144,7 @@ class Ratios:
 
 @dataclass(repr=False, eq=False)
 class RatioEstimator(ThresholdEstimator):
-    """Base of the methods that use a likelihood ratio: given, fitted by the caller, or fitted here.
+    """Base of the methods that use a likelihood ratio: known ratios, a fitted one, or one fitted here.
 
     Attributes
     ----------

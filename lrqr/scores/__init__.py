@@ -1,4 +1,4 @@
 """Nonconformity scores, one file each: scores/x.py is --score x."""
 
 SHARED = ("scoring",)
-"""Files here that are no scores."""
+"""Files of this package that are not scores."""

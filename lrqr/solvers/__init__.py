@@ -13,7 +13,7 @@ from lrqr.solvers.problem import Problem, Solution
 __all__ = ["Solution", "path", "solve"]
 
 SHARED = ("problem",)
-"""Files here that are no solvers."""
+"""Files of this package that are not solvers."""
 
 # A gap below this share of the largest score is rounding.
 _ROUNDING = 1e-12
@@ -41,7 +41,10 @@ def solve(problem: Problem, *, solver: str = "newton", tol: float = 1e-6) -> Sol
 def path(
     problem: Problem, regularizations: Sequence[float], *, solver: str = "newton", tol: float = 1e-6
 ) -> list[Solution]:
-    """Minimize F for several λ; with "newton" little dearer than one, and without its check of other β.
+    """Minimize F for several λ.
+
+    With "newton" this costs little more than one λ, because each solution starts the next; unlike `solve` it
+    does not look for a better β elsewhere.
 
     Parameters
     ----------
@@ -79,7 +82,7 @@ def _interior(problem: Problem, tol: float) -> Solution:
 
 
 def _rescue(problem: Problem, solution: Solution, solver: str, tol: float) -> Solution:
-    """Where Newton did not settle, let the interior point try; keep what is certified, then what is lower."""
+    """Try the interior point where Newton did not converge; prefer a converged solution, then a lower one."""
     if not solution.converged and solver == "newton":
         other = _interior(problem, tol)
         solution = min(solution, other, key=lambda one: (not one.converged, one.objective))
@@ -107,10 +110,10 @@ def _or_zero(problem: Problem, solution: Solution, tol: float) -> Solution:
 
 
 def _judged(problem: Problem, solutions: list[Solution], tol: float) -> list[Solution]:
-    """Hold every gap against the pinball loss, which does not depend on λ.
+    """Return the solutions with ``converged`` decided by the gap relative to the pinball loss.
 
-    The solvers' own tests are relative to F too: a huge λ lets a gap pass that matters to the loss, and
-    where the loss is 0 rounding alone fails them.
+    The solvers' own criteria are also relative to F. With a huge λ they accept a gap that is large compared
+    with the loss; where the loss is 0, they reject a gap that is rounding only.
     """
     if not solutions:
         return []

@@ -1,7 +1,7 @@
-"""The diagnosis of a shift: its numbers and the rules of its verdict.
+"""The diagnosis of a shift between source and target: its numbers and the rules of its verdict.
 
-Every rule asks whether a promise of ``coverage`` = 1 - α can be kept; the constants are here, with reasons.
-docs/faq.md explains the verdicts to users.
+Every rule asks whether a coverage of 1 - α can be promised on the target. The constants of the rules stand
+here with their reasons; docs/faq.md explains the verdicts to users.
 """
 
 import math

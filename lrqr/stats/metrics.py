@@ -1,7 +1,7 @@
-"""Was the promise kept? Coverage with exact intervals, sizes, groups, slabs.
+"""Coverage with exact intervals, and sizes of prediction sets: overall, by group, by size, in the worst slab.
 
-Functions that take an outcome beside a set take them by keyword only: swapped arguments would give a number
-that looks right.
+Functions that take an outcome and a set take both by keyword only, because swapped arguments would give a
+number that looks plausible.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from lrqr.errors import DataError, UsageError
 Row = dict[str, Any]
 
 SMALL_GROUP = 30
-"""Groups with fewer rows are marked: their interval says little."""
+"""Groups with fewer rows are marked as small, since their interval is wide."""
 
 _QUANTILES = (0.05, 0.25, 0.75, 0.95)
 _SLAB_EDGES = 50  # slabs begin and end at multiples of 1/50 of the rows
@@ -306,8 +306,8 @@ def worst_slab(
 def importance_weighted_coverage(*, covered: BoolArray, weights: FloatArray) -> Row:
     """Coverage of *source* rows weighted by the likelihood ratio: what to look at without target labels.
 
-    It estimates the target coverage only as well as the weights estimate the ratio, and is therefore
-    never called coverage.
+    It estimates the target coverage, but only as well as the weights estimate the ratio; reports therefore do
+    not call it coverage.
 
     Returns
     -------
