@@ -82,8 +82,9 @@ test-documents: $(STAMP) ## the code in the documents, and the experiments on fe
 test-heavy: $(STAMP) ## coverage checks, browser and documents in one run, as CI does
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "coverage or slow or reproduce" $(HEAVY)
 
-docs: $(STAMP) ## write docs/cli.md from the program
+docs: $(STAMP) ## write docs/cli.md from the program, and the picture of the packages from their imports
 	$(BIN)/python scripts/make_cli_docs.py
+	$(BIN)/python scripts/draw_house.py
 
 dist: $(STAMP) ## build sdist and wheel, and try the wheel in a new environment
 	rm -rf dist

@@ -17,6 +17,11 @@ def test_the_command_reference_is_up_to_date() -> None:
     assert (ROOT / "docs" / "cli.md").read_text(encoding="utf-8") == made, "run scripts/make_cli_docs.py"
 
 
+def test_the_picture_of_the_packages_is_up_to_date() -> None:
+    made = runpy.run_path(str(ROOT / "scripts" / "draw_house.py"))["draw"]()
+    assert (ROOT / "docs" / "figures" / "house.svg").read_text(encoding="utf-8") == made, "run make docs"
+
+
 @pytest.mark.parametrize("name", ["lrqr.calibrate.wrapper", "lrqr.commands.compare"])
 def test_examples_of_public_names_run(name: str) -> None:
     found = doctest.testmod(importlib.import_module(name))
