@@ -11,8 +11,9 @@ from scipy.linalg import qr
 from scipy.optimize import linprog
 
 from lrqr.arrays import FloatArray, IntArray, row_dot
-from lrqr.errors import NotConverged, UsageError
+from lrqr.errors import NotConverged
 from lrqr.methods.estimator import ThresholdEstimator, refuse_known, warn_few
+from lrqr.plugins import check_choice
 from lrqr.stats.ratio import canonical_order
 
 MODES = ("imputed", "randomized", "naive")
@@ -168,8 +169,7 @@ class Conditional(ThresholdEstimator):
         """Regress the scores y (n1,) on the features; the unlabeled rows play no part."""
         refuse_known(ratio, _REASON)
         features, scores, level = self._start(X, y)
-        if self.mode not in MODES:
-            raise UsageError(f"unknown mode {self.mode!r}; choose one of: {', '.join(MODES)}")
+        check_choice("mode", self.mode, MODES)
         for name, rows in (("X_target", X_target), ("X_source", X_source)):
             if rows is not None:
                 self._rows(rows, name)

@@ -21,7 +21,7 @@ from scipy.special import rel_entr
 
 from lrqr.arrays import FloatArray
 from lrqr.errors import UsageError
-from lrqr.plugins import suggest
+from lrqr.plugins import check_choice
 
 DIVERGENCES = ("kl", "chi2", "chi2full", "tv")
 
@@ -32,9 +32,7 @@ _XTOL, _RTOL = 1e-15, 4 * np.finfo(np.float64).eps
 
 def check_divergence(name: str) -> str:
     """Return ``name`` if it is a known divergence."""
-    if name not in DIVERGENCES:
-        hint = suggest(str(name), DIVERGENCES)
-        raise UsageError(f"unknown divergence {name!r}{hint}; choose one of: {', '.join(DIVERGENCES)}")
+    check_choice("divergence", name, DIVERGENCES)
     return name
 
 

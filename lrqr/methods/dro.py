@@ -18,6 +18,7 @@ from lrqr.methods.divergences import (
     robust_level,
 )
 from lrqr.methods.estimator import OneThreshold, warn_few
+from lrqr.plugins import check_choice
 from lrqr.stats.quantiles import conformal_rank, order_statistic, rows_needed, tolerant_ceil
 from lrqr.stats.ratio import canonical_order
 
@@ -73,8 +74,7 @@ class DistributionallyRobust(OneThreshold):
         """Take the threshold from the scores y (n1,); the target matters through the radius only."""
         features, scores, level = self._start(X, y)
         check_divergence(self.divergence)
-        if self.rank not in RANKS:
-            raise UsageError(f"unknown rank {self.rank!r}; choose one of: {', '.join(RANKS)}")
+        check_choice("rank", self.rank, RANKS)
         if self.radius == "worst-slab":
             self.radius_, self.level_ = math.nan, math.nan
             self.threshold_ = self._slab_threshold(features, scores, level)

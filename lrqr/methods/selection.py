@@ -10,8 +10,7 @@ import numpy as np
 
 from lrqr import solvers
 from lrqr.arrays import FloatArray, IntArray
-from lrqr.errors import UsageError
-from lrqr.plugins import suggest
+from lrqr.plugins import check_choice
 from lrqr.solvers.problem import Problem
 from lrqr.stats.moments import Moments
 from lrqr.stats.ratio import LikelihoodRatio, canonical_order, deal_folds
@@ -89,10 +88,7 @@ def select(
     ridges, grid = _candidates(rule, regularization, ridge, largest)
     if len(ridges) * len(grid) == 1:
         return ridges[0], grid[0], []
-    if rule not in RULES:
-        raise UsageError(
-            f"unknown selection rule {rule!r}{suggest(rule, RULES)}; choose one of: {', '.join(RULES)}"
-        )
+    check_choice("selection rule", rule, RULES)
     if n1 < _FOLDS or n2 < _FOLDS or not X.shape[1]:  # without a column, all of them give one quantile
         fallback = (_PAPER_RIDGE, 1.0) if rule == "paper" else _FALLBACK
         return (
