@@ -10,12 +10,12 @@ export OMP_NUM_THREADS ?= 1
 .DEFAULT_GOAL := help
 EXPERIMENTS := communities lambda-ablation mmlu rxrx1 corrupted-cifar real-shifts selection selection-fresh baseline-choices
 # The files whose heavy tests CI runs; those of the others are searches for hard inputs: make test-slow.
-HEAVY := $(addprefix tests/test_,$(addsuffix .py,coverage coverage_lrqr diagnostics learned report documents reproduce))
+HEAVY := $(addprefix tests/test_,$(addsuffix .py,coverage coverage_lrqr diagnostics learned report documents reproduce repository site))
 # make communities SPLITS=20 JOBS=2
 SPLITS ?=
 JOBS ?= 2
 
-.PHONY: help setup demo test test-slow test-oldest test-browser test-documents test-heavy coverage-check lint types bench docs dist
+.PHONY: help setup demo test test-slow test-oldest test-browser test-documents test-heavy coverage-check lint types bench docs site pictures dist
 .PHONY: reproduce $(EXPERIMENTS) check clean
 
 help: ## list the targets
@@ -26,7 +26,7 @@ setup: $(STAMP) ## make .venv and install lrqr with its development tools
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --editable ".[reference]" --group dev
+	$(BIN)/python -m pip install --quiet --editable ".[reference]" --group dev --group docs
 	@touch $@
 
 demo: $(STAMP) ## calibrate LR-QR on real data under real shift and print its coverage report
@@ -66,18 +66,19 @@ bench: $(STAMP) ## ratios of run times against named rivals
 	$(BIN)/python -m pytest -m bench -s
 
 # Warnings are errors with the newest versions only: the oldest warn of what has changed since.
-test-oldest: $(STAMP) ## the quick tests with the oldest versions that pyproject.toml admits (help texts and linters aside)
+test-oldest: $(STAMP) ## the quick tests with the oldest versions that pyproject.toml admits (help texts, linters and recorded numbers aside)
 	$(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/python -m pip install --quiet "uv>=0.5"
 	.venv-oldest/bin/uv pip install --quiet --python .venv-oldest/bin/python --resolution lowest-direct \
-	  --editable ".[reference]" "pytest>=8.3" "hypothesis>=6.100" "polars>=1.0" "pytest-xdist>=3.5"
-	.venv-oldest/bin/python -m pytest -n auto -o filterwarnings=default --ignore tests/test_architecture.py --ignore tests/test_docs.py
+	  --editable ".[reference]" "pytest>=8.3" "hypothesis>=6.100" "polars>=1.3" "pytest-xdist>=3.5"
+	.venv-oldest/bin/python -m pytest -n auto -o filterwarnings=default \
+	  --ignore tests/test_architecture.py --ignore tests/test_docs.py --ignore tests/test_recorded.py
 
 test-browser: $(STAMP) ## the report in a headless Chromium (the program chromium must be on the PATH)
 	$(BIN)/python -m pytest -m slow tests/test_report.py
 
 test-documents: $(STAMP) ## the code in the documents, and the experiments on few splits
-	$(BIN)/python -m pytest -n auto -m "slow or reproduce" tests/test_documents.py tests/test_reproduce.py
+	$(BIN)/python -m pytest -n auto -m "slow or reproduce" tests/test_documents.py tests/test_site.py tests/test_repository.py tests/test_reproduce.py
 
 test-heavy: $(STAMP) ## coverage checks, browser and documents in one run, as CI does
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "coverage or slow or reproduce" $(HEAVY)
@@ -85,6 +86,12 @@ test-heavy: $(STAMP) ## coverage checks, browser and documents in one run, as CI
 docs: $(STAMP) ## write docs/cli.md from the program, and the picture of the packages from their imports
 	$(BIN)/python scripts/make_cli_docs.py
 	$(BIN)/python scripts/draw_house.py
+
+site: $(STAMP) ## the documentation site, into site/; a broken link is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+pictures: $(STAMP) ## draw the pictures of the gallery again
+	for script in intervals neighborhoods sets methods; do $(BIN)/python docs/examples/$$script.py || exit 1; done
 
 dist: $(STAMP) ## build sdist and wheel, and try the wheel in a new environment
 	rm -rf dist
