@@ -1,9 +1,9 @@
 """An audit of rank arithmetic: every n from 5 to 200, many levels, ranks in exact fractions.
 
 Scores are 1, 2, .., n in random order, so a threshold *is* its rank. The rank of a level p/q is ⌈(n+1)p/q⌉,
-computed here with integers; floating point has to find the same one, also where (n+1)p/q is a whole number and
-the level has no exact float. An error of one rank is an invalid promise in one direction and a set too large in
-the other.
+computed here with integers; floating point has to find the same one, also where (n+1)p/q is a whole number
+and the level has no exact float. An error of one rank is an invalid promise in one direction and a set too
+large in the other.
 """
 
 from __future__ import annotations
