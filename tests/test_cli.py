@@ -85,7 +85,7 @@ def test_importing_the_package_imports_nothing_heavy() -> None:
         (["--ridge", "-1"], "ridge must be a finite number >= 0, got -1.0"),
         (["--selection", "papr"], "did you mean 'paper'?"),
         (["--method", "split", "--ridge", "1"], "method 'split' has no --ridge"),
-        (["--covrage", "0.9"], "Did you mean"),
+        (["--covrage", "0.9"], "--coverage"),
         (["--base", "ridge"], "--base fits a model for you: leave out --prediction"),
         (["--probability", "p_*"], "--prediction is for regression, --probability for classification"),
         (
