@@ -103,14 +103,14 @@ def test_the_suffix_says_the_kind_of_file(folder: Path, suffix: str) -> None:
     assert (
         lrqr("predict", folder / "model", folder / "test.csv", "-o", folder / "kind.csv", "--force").code == 0
     )
-    want = pd.read_csv(folder / "kind.csv", float_precision="round_trip")
+    want = pd.read_csv(folder / "kind.csv", engine="pyarrow")
     if suffix == ".parquet":
         got: Any = pd.read_parquet(out)
     elif suffix == ".npz":
         with np.load(out) as arrays:
             got = pd.DataFrame(dict(arrays))
     else:
-        got = pd.read_csv(out, float_precision="round_trip")
+        got = pd.read_csv(out, engine="pyarrow")
     for name in want:
         np.testing.assert_array_equal(got[name], want[name])
 
@@ -280,10 +280,10 @@ def test_inspect_a_model_and_a_table(folder: Path) -> None:
 
 def test_load_in_python_gives_the_same(folder: Path) -> None:
     model = package.load(folder / "model")
-    frame = pd.read_csv(folder / "test.csv", float_precision="round_trip")
+    frame = pd.read_csv(folder / "test.csv", engine="pyarrow")
     out = folder / "python.csv"
     assert lrqr("predict", folder / "model", folder / "test.csv", "-o", out).code == 0
-    want = pd.read_csv(out, float_precision="round_trip")
+    want = pd.read_csv(out, engine="pyarrow")
     bounds = model.predict_interval(frame)
     assert np.array_equal(bounds, want[["lower", "upper"]])
     assert np.array_equal(model.predict_threshold(pl.from_pandas(frame)), want["threshold"])
