@@ -5,6 +5,7 @@ FROM python:3.13-slim AS build
 WORKDIR /source
 COPY pyproject.toml README.md LICENSE ./
 COPY configs configs
+COPY data/airfoil.csv data/
 COPY lrqr lrqr
 RUN python -m pip wheel --no-cache-dir --no-deps --wheel-dir /wheels .
 

@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+LIGHT := $(VENV)/.light
 # Small dense problems are faster on one BLAS thread; parallelism comes from processes.
 export OPENBLAS_NUM_THREADS ?= 1
 export OMP_NUM_THREADS ?= 1
@@ -27,23 +28,16 @@ $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
 	$(BIN)/python -m pip install --quiet --editable ".[reference]" --group dev --group docs
+	@touch $@ $(LIGHT)
+
+$(LIGHT): pyproject.toml
+	@echo "Once, about a minute: making $(VENV) and installing lrqr with the libraries that it needs ..."
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
 	@touch $@
 
-demo: $(STAMP) ## calibrate LR-QR on real data under real shift and print its coverage report
-	@$(BIN)/lrqr --quiet datasets split communities --shift racepctblack --output demo --force
-	@echo "US communities with a small Black population (source, labeled) calibrate the intervals of a ridge"
-	@echo "regression of violent crime; those with a larger one (target) are where it is used: demo/*.csv"
-	@echo
-	$(BIN)/lrqr fit demo/source.csv demo/target.csv --outcome outcome --prediction prediction -o demo/model --force
-	@echo
-	$(BIN)/lrqr evaluate demo/model demo/test.csv --report demo/report.html --force
-	@echo
-	@echo "What it means: all methods were promised 90 % on communities whose labels they never saw. The table"
-	@echo "\"the same rows by other methods\" shows what each kept: split conformal ignores the shift, weighted"
-	@echo "conformal gives infinite intervals where it cannot know, LR-QR learns the threshold from both samples."
-	@echo "The two samples hardly overlap, so its coverage here is experience and not a promise; that is what"
-	@echo "\"no overlap\" warns of. Only labels from the target, as in demo/test.csv, can tell."
-	@echo "Figures and details: demo/report.html. Now your own files: see README.md."
+demo: $(LIGHT) ## the main job on real data under real shift: fit, predict, evaluate, and what was won
+	@$(BIN)/lrqr demo --force
 
 test: $(STAMP) ## the quick test suite
 	$(BIN)/python -m pytest -n auto --dist worksteal

@@ -68,6 +68,8 @@ def try_out(wheel: Path, folder: Path) -> None:
     run(lrqr, "fit", "source.csv", "target.csv", "--outcome", "y", "--prediction", "yhat", "-o", "model")
     run(lrqr, "predict", "model", "target.csv", "-o", "intervals.csv")
     run(lrqr, "evaluate", "model", "labeled.csv", "--report", "report.html")
+    if "lrqr 9" not in run(lrqr, "demo").splitlines()[-1]:
+        sys.exit("lrqr demo: its last line does not say what lrqr covered")
     if "communities" not in run(lrqr, "reproduce", "--list"):
         sys.exit("lrqr reproduce --list: the wheel holds no experiments")
 

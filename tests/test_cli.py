@@ -35,6 +35,7 @@ def test_version_and_help() -> None:
     for name in ("-h", "--help"):
         assert "Usage: lrqr [OPTIONS] COMMAND" in lrqr(name).out
     commands = [
+        "demo",
         "fit",
         "predict",
         "evaluate",

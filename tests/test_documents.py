@@ -14,6 +14,8 @@ from lrqr.cli import cli
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), ROOT / "data" / "README.md"])
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+PRINTED = re.compile(r"^```python\n(.*?)^```(?:\n\n^```text\n(.*?)^```)?", re.MULTILINE | re.DOTALL)
+NUMBER = re.compile(r"\d+(?:\.\d+)?")
 RUNNABLE = [path for path in DOCUMENTS if "```python" in path.read_text(encoding="utf-8")]
 
 
@@ -28,14 +30,29 @@ def _blocks(path: Path, language: str) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("path", RUNNABLE, ids=_name)
 def test_python_blocks_run_from_top_to_bottom(
-    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """As from the repository's root, but what they write stays outside it."""
+    """As from the repository's root, but what they write stays outside it.
+
+    A block of text that follows is what the code prints; numbers may differ a little between versions of
+    libraries.
+    """
     (tmp_path / "data").symlink_to(ROOT / "data")
     monkeypatch.chdir(tmp_path)
     space: dict[str, object] = {"__name__": "__main__"}
-    for block in _blocks(path, "python"):
+    for block, printed in PRINTED.findall(path.read_text(encoding="utf-8")):
         exec(compile(block, _name(path), "exec"), space)  # noqa: S102 - our own documents
+        out = capsys.readouterr().out
+        if printed:
+            assert NUMBER.sub("#", out).split() == NUMBER.sub("#", printed).split()
+            found, said = (list(map(float, NUMBER.findall(text))) for text in (out, printed))
+            assert found == pytest.approx(said, rel=0.05, abs=0.002)
+
+
+def test_the_tutorial_prints_what_it_says() -> None:
+    """The numbers of its comparison stand in the page, and so are checked by the test above."""
+    printed = "".join(text for _, text in PRINTED.findall((ROOT / "docs" / "tutorial.md").read_text()))
+    assert all(name in printed for name in ("split conformal:", "LR-QR:", "weighted"))
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=_name)

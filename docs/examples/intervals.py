@@ -35,9 +35,7 @@ lrqr = ConformalRegressor(model).fit(curve(x_source), y_source, X_target=curve(x
 def draw():
     figure, axes = plt.subplots(1, 2, figsize=(7.6, 3.6), sharey=True, layout="constrained")
     grid = np.linspace(-0.4, 2.6, 300)
-    for ax, fitted, color, name in zip(
-        axes, (split, lrqr), (ORANGE, BLUE), ("split conformal", "LR-QR"), strict=True
-    ):
+    for ax, fitted, color, name in zip(axes, (split, lrqr), (ORANGE, BLUE), ("split", "lrqr"), strict=True):
         lower, upper = fitted.predict_interval(curve(x_test)).T
         covered = np.mean((lower <= y_test) & (y_test <= upper))
         ax.plot(
@@ -54,7 +52,7 @@ def draw():
         )
         ax.fill_between(grid, *fitted.predict_interval(curve(grid)).T, color=color, alpha=0.25, linewidth=0)
         ax.plot(grid, fitted.predict(curve(grid)), color=color)
-        ax.set(title=f"{name}: covers {covered:.0%}", xlabel="x", xlim=(-0.4, 2.6), ylim=(-3, 7))
+        ax.set(title=f"--method {name}: covers {covered:.0%}", xlabel="x", xlim=(-0.4, 2.6), ylim=(-3, 7))
         ax.legend(frameon=False, loc="upper left")
     axes[0].set_ylabel("outcome")
     return figure

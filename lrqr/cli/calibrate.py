@@ -1,8 +1,10 @@
-"""``lrqr fit`` and ``lrqr predict``."""
+"""``lrqr fit`` and ``lrqr predict``, and both with ``lrqr evaluate`` in ``lrqr demo``."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import shlex
+from pathlib import Path
+from typing import Any
 
 import click
 
@@ -10,10 +12,7 @@ from lrqr.cli import options
 from lrqr.cli.group import cli
 from lrqr.cli.output import progress_of
 from lrqr.data.roles import Roles
-from lrqr.show.terminal import say
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from lrqr.show.terminal import say, wrapped
 
 _FIT_FLAGS = (
     "score",
@@ -27,6 +26,33 @@ _FIT_FLAGS = (
     "selection",
     "strict",
 )
+
+
+@cli.command()
+@click.option(
+    "-o", "--output", type=options.PATH, default=Path("lrqr-demo"), show_default=True, help="Folder to make."
+)
+@options.seed
+@options.force
+@click.pass_context
+def demo(ctx: click.Context, /, output: Path, **flags: Any) -> None:
+    """Show the whole job on data that come with lrqr: fit, predict, evaluate.
+
+    It takes seconds, shows each command that it runs, and ends with what was won.
+    """
+    from lrqr.commands import demo as workflow
+    from lrqr.show.text import won
+
+    commands = workflow.commands(output, **flags)
+    if not ctx.obj["quiet"]:
+        say(f"{workflow.STORY}\nWrote source.csv, target.csv and test.csv to {output}")
+    for name, *arguments in commands:
+        if not ctx.obj["quiet"]:
+            say(f"\n$ {shlex.join(['lrqr', name, *arguments])}")
+        command = cli.commands[name]
+        with command.make_context(name, arguments, parent=ctx.parent) as inner:
+            results = command.invoke(inner)
+    click.echo("\n" + wrapped(won(results)))
 
 
 @cli.command()

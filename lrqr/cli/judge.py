@@ -15,6 +15,8 @@ from lrqr.errors import CheckFailed
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from lrqr.results import Evaluation
+
 
 @cli.command()
 @click.argument("model", type=options.PATH)
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 @options.force
 @options.output_format
 @click.pass_context
-def evaluate(ctx: click.Context, /, model: Path, labeled: Path, **flags: Any) -> None:
+def evaluate(ctx: click.Context, /, model: Path, labeled: Path, **flags: Any) -> Evaluation:
     """Say whether MODEL kept its promise on LABELED target rows.
 
     Without the outcome column: everything but the coverage, and the importance-weighted source coverage.
@@ -46,6 +48,7 @@ def evaluate(ctx: click.Context, /, model: Path, labeled: Path, **flags: Any) ->
     write_report(ctx, results, report, force=flags["force"])
     if floor is not None:
         workflow.check_coverage_above(results, floor)
+    return results
 
 
 @cli.command()

@@ -9,7 +9,10 @@ from lrqr.data.tables import write
 from lrqr.study.split import predict_with_base
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
+
+    import pandas as pd
 
 PARTS = ("source", "target", "test")
 
@@ -43,7 +46,11 @@ def write_split(
     data = module.split(shift or module.SHIFTS[0], seed=seed)
     if data.source.prediction is None:
         data = predict_with_base(data, base, seed)
-    frames = data.frames()
+    return write_parts(data.frames(), folder, force=force)
+
+
+def write_parts(frames: Mapping[str, pd.DataFrame], folder: Path, *, force: bool) -> list[Path]:
+    """Write the frames of ``PARTS`` as CSV files into a folder, which is made if it is not there."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = [folder / f"{part}.csv" for part in PARTS]
     for part, path in zip(PARTS, paths, strict=True):

@@ -117,6 +117,31 @@ def predict_summary(count: Predicted, output: Path) -> str:
     return f"Wrote {count.rows} rows to {output}" + (f" ({remarks})" if remarks else "")
 
 
+def won(result: Evaluation) -> str:
+    """Say in a line what each method covered and, where it kept the promise, at which size against the first.
+
+    Parameters
+    ----------
+    result : Evaluation
+        Of labeled rows. The first of its methods is that of the model.
+    """
+    own, *others = result.methods
+    of = "length" if result.size.of == "interval" else "size"
+    parts = []
+    for row in others:
+        part = f"{row.name} {_whole(row.coverage)}"
+        if row.high is not None and row.high >= result.nominal and own.finite_size[0]:
+            part += f" at {(row.finite_size[0] or 0.0) / own.finite_size[0]:.2g} times the {of}"
+            part += f" ({fixed_percent(row.infinite)} infinite)" if row.infinite else ""
+        parts.append(part)
+    kept = ", ".join([*parts, f"{own.name} {_whole(own.coverage)}"])
+    return f"Promised {_whole(result.nominal)}, kept on {result.n} rows whose labels no fit had seen: {kept}."
+
+
+def _whole(share: float | None) -> str:
+    return MISSING if share is None else f"{100 * share:.0f} %"
+
+
 # ------------------------------------------------------------------------------------------- layouts
 
 
