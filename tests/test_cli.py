@@ -49,6 +49,15 @@ def test_version_and_help() -> None:
     assert list(cli.commands) == commands
 
 
+@pytest.mark.parametrize("command", ["fit", "compare"])
+def test_help_names_every_score_and_method_as_the_page_on_choosing_does(command: str) -> None:
+    said = lrqr(command, "--help").out
+    page = (Path(__file__).parents[1] / "docs" / "choosing.md").read_text()
+    for kind in ("scores", "methods"):
+        assert f"--{kind.removesuffix('s')} [{'|'.join(plugins.names(kind))}]" in said
+        assert all(f"`{name}`" in page for name in plugins.names(kind))
+
+
 @pytest.mark.parametrize("arguments", [["--help"], ["fit", "--help"], ["evaluate", "-h"], ["--version"]])
 def test_help_is_quick_because_it_imports_nothing_heavy(arguments: list[str]) -> None:
     code = (

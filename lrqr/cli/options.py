@@ -49,8 +49,8 @@ class Name(click.ParamType):  # type: ignore[type-arg]  # generic only since cli
         return str(value)
 
     def get_metavar(self, *_: Any, **__: Any) -> str | None:
-        """Show the names where they are few."""
-        return "[" + "|".join(self.choices) + "]" if len(self.choices) <= 3 else self.name.upper()
+        """Show the names."""
+        return f"[{'|'.join(self.choices)}]"
 
     def shell_complete(self, *arguments: Any) -> list[CompletionItem]:
         """Complete to the names."""
@@ -279,19 +279,20 @@ method = click.option(
     type=Name("method", "methods"),
     default="lrqr",
     show_default=True,
-    help="How scores become thresholds.",
+    help="How scores become thresholds (docs/choosing.md).",
 )
 methods = click.option(
     "--method",
     "methods",
     type=Name("method", "methods"),
     multiple=True,
-    help="May be repeated.  [default: all]",
+    help="How scores become thresholds (docs/choosing.md). May be repeated.  [default: all]",
 )
 score = click.option(
     "--score",
     type=Name("score", "scores"),
-    help="How far an outcome is from a prediction.  [default: absolute; lac with probabilities]",
+    help="How far an outcome is from a prediction (docs/choosing.md).  "
+    "[default: absolute; lac with probabilities]",
 )
 columns = combine(
     *map(column, ("outcome", "prediction", "probability", "score_column")),
