@@ -193,6 +193,8 @@ class Feature(Result):
     """Mean in the source."""
     mean_target: Number = None
     """Mean in the target."""
+    mean_here: Number = None
+    """`evaluate`: mean in the judged rows."""
 
 
 class Overlap(Result):
@@ -537,6 +539,12 @@ class Evaluation(Result):
     """Confidence of the intervals."""
     coverage: Coverage | None = None
     """Coverage; null without outcomes."""
+    causes: list[str] = Field(default_factory=list)
+    """Why the coverage is not as promised, as far as the data say, with their evidence."""
+    known_file: str = ""
+    """The input of the fit that this file is, by its sha256: `source`, `target`, `unlabeled_source`."""
+    known_rows: Number = None
+    """Share of the rows with exactly the score of a calibration row; null where scores repeat, or unknown."""
     weighted_coverage: WeightedCoverage | None = None
     """Source coverage weighted towards the target: all that can be said without outcomes."""
     size: Size

@@ -9,6 +9,8 @@ import numpy as np
 
 from lrqr.calibrate import model as models
 from lrqr.calibrate.model import PRECOMPUTED
+from lrqr.commands.causes import causes
+from lrqr.commands.inputs import digest
 from lrqr.data import tables
 from lrqr.errors import CheckFailed
 from lrqr.results import (
@@ -48,6 +50,7 @@ _REMARK = (
     "These rows are labeled: their coverage was measured, not promised, and holds for rows drawn like them."
 )
 _CRITERIA = {"auto": "weighted pinball loss", "paper": "norm of the held-out gradient"}
+_DISTINCT = 0.9  # of the calibration scores: a row that has one of them by chance is then rare
 _ROUNDING = 1e-9  # lengths of intervals from one threshold differ in their last bits
 
 
@@ -89,7 +92,7 @@ def evaluate(
     rows = _judge(fitted, sample, infinite)
     weighted = fitted.details["weighted_coverage"]
     facts = fitted.details["fit"]
-    return Evaluation(
+    found = Evaluation(
         title=f"{fitted.threshold.method_} on {labeled.name}",
         task="classification" if fitted.task == "classification" else "regression",
         outcome=fitted.roles.outcome or fitted.roles.score_column or "",
@@ -111,7 +114,10 @@ def evaluate(
             | {key: value for key, value in facts.items() if key != "selection"}
         ),
         provenance=fitted.details["provenance"],
+        known_file=_known_file(fitted, labeled),
+        known_rows=_known_rows(fitted, rows),
     )
+    return found.model_copy(update={"causes": causes(found)})
 
 
 def check_coverage_above(results: Evaluation, floor: float) -> None:
@@ -136,13 +142,38 @@ class _Judged:
     sizes : array of shape (n,)
         Lengths of intervals or numbers of classes. For a score of the user's own, whose regions are not known
         here, the thresholds.
-    inside : bool array of shape (n,) or None
-        Whether each outcome is in its interval or set; None without outcomes.
+    scores : array of shape (n,) or None
+        None without outcomes.
     """
 
     answer: Answer
     sizes: FloatArray
-    inside: BoolArray | None
+    scores: FloatArray | None
+
+    @property
+    def inside(self) -> BoolArray | None:
+        """Whether each outcome is in its interval or set; None without outcomes."""
+        return None if self.scores is None else self.scores <= self.answer.threshold
+
+
+def _known_file(model: CalibratedModel, path: Path) -> str:
+    """Return which input of the fit a file is, by its sha256; empty if none."""
+    own, inputs = digest(path), model.details["provenance"]["inputs"]
+    return next((name for name, recorded in inputs.items() if recorded["sha256"] == own), "")
+
+
+def _known_rows(model: CalibratedModel, rows: _Judged) -> float | None:
+    """Return the share of rows whose score is, to the last digit, that of a calibration row.
+
+    None without labels, and where so many calibration scores repeat that a new row may well have one of them.
+    """
+    weighted = model.companions.get("weighted", model.threshold).estimator_
+    calibrated = getattr(weighted, "scores_", None)
+    if rows.scores is None or calibrated is None or not len(rows.scores):
+        return None
+    if len(np.unique(calibrated)) < _DISTINCT * len(calibrated):
+        return None
+    return float(np.isin(rows.scores, calibrated).mean())
 
 
 def _judge(
@@ -151,7 +182,7 @@ def _judge(
     answer = model.answer(sample, infinite=infinite, by=by)
     scores = model.scores(sample, answer.prediction)
     sizes = answer.threshold if model.score == PRECOMPUTED else metrics.region_size(region=answer.region)
-    return _Judged(answer, sizes, None if scores is None else scores <= answer.threshold)
+    return _Judged(answer, sizes, scores)
 
 
 def _coverage(inside: BoolArray, nominal: float) -> dict[str, Any]:
@@ -231,7 +262,9 @@ def _shift(model: CalibratedModel, rows: _Judged) -> Shift:
     unreachable = stored["verdict"] in (LITTLE_OVERLAP, NO_OVERLAP)
     outside = float(model.support.outside(rows.answer.features).mean())
     remark = _REMARK if unreachable and rows.inside is not None else None
-    return Shift.read(stored | {"outside_support_here": outside, "remark": remark})
+    means = dict(zip(model.encoder.names_, rows.answer.features.mean(axis=0).tolist(), strict=True))
+    features = [row | {"mean_here": means[row["name"]]} for row in stored["features"]]
+    return Shift.read(stored | {"features": features, "outside_support_here": outside, "remark": remark})
 
 
 def _levels(model: CalibratedModel, sample: Sample, inside: BoolArray | None) -> list[Level]:

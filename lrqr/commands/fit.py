@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import platform
 import warnings
 from dataclasses import dataclass, replace
@@ -313,23 +312,11 @@ def _provenance(options: FitOptions, paths: Sequence[Path | None]) -> dict[str, 
         "seed": options.seed,
         "on_missing": options.on_missing,
         "inputs": {
-            name: {"name": path.name, "sha256": _digest(path)}
+            name: {"name": path.name, "sha256": inputs.digest(path)}
             for name, path in zip(("source", "target", "unlabeled_source"), paths, strict=True)
             if path is not None
         },
     }
-
-
-def _digest(path: Path) -> str:
-    """Return the sha256 of a file, or of all files of a directory and their names."""
-    total = hashlib.sha256()
-    files = [path] if path.is_file() else sorted(item for item in path.rglob("*") if item.is_file())
-    for file in files:
-        if path.is_dir():
-            total.update(file.relative_to(path).as_posix().encode() + b"\0")
-        with file.open("rb") as stream:
-            hashlib.file_digest(stream, lambda: total)
-    return total.hexdigest()
 
 
 def _check_strict(model: CalibratedModel, options: FitOptions) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import warnings
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
@@ -200,3 +201,15 @@ def _labels(source: Source, roles: Roles) -> tuple[str, ...]:
             "hist-gradient-boosting with --score absolute"
         )
     return classes
+
+
+def digest(path: Path) -> str:
+    """Return the sha256 of a file, or of all files of a directory and their names."""
+    total = hashlib.sha256()
+    files = [path] if path.is_file() else sorted(item for item in path.rglob("*") if item.is_file())
+    for file in files:
+        if path.is_dir():
+            total.update(file.relative_to(path).as_posix().encode() + b"\0")
+        with file.open("rb") as stream:
+            hashlib.file_digest(stream, lambda: total)
+    return total.hexdigest()

@@ -39,7 +39,6 @@ def render(result: Reported) -> str:
     environment.globals.update(
         verdicts=words.VERDICTS,
         shift_words=PROMISES,
-        advice=words.advice,
         level_of=words.LEVEL_OF,
         picture=lambda figure: Markup(figure.svg),  # noqa: S704 - drawn by lrqr.show.figures, escaped there
     )

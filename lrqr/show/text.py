@@ -16,7 +16,7 @@ from lrqr.results import (
     Verification,
 )
 from lrqr.show.terminal import fitting, table, wrapped
-from lrqr.show.words import MISSING, VERDICTS, advice, cell, fixed_percent, flatten, to_csv, to_json
+from lrqr.show.words import MISSING, VERDICTS, cell, fixed_percent, flatten, to_csv, to_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -172,9 +172,7 @@ def _coverage(result: Evaluation) -> list[tuple[str, Any]]:
     if found is not None:
         value = f"{fixed_percent(found.value)}  (95 % interval {_between(found.low, found.high)})"
         rows = [("coverage", value), ("verdict", VERDICTS.get(found.verdict, found.verdict))]
-        if found.verdict == "below":
-            rows.append(("", advice("below", result.model.method if result.model else None)))
-        return rows
+        return rows + [("", sentence) for sentence in result.causes]
     rows = [("coverage", "not known: the file has no outcomes")]
     if weighted is not None:
         value = f"{fixed_percent(weighted.value)} ± {fixed_percent(weighted.se)} (standard error)"

@@ -22,13 +22,6 @@ VERDICTS = {
 }
 """What the verdict on a coverage means."""
 
-_CAUSES = (
-    "These rows may differ from the target of the fit, or the outcome may depend on the features in another "
-    "way than in the source, which no weighting can repair. See which groups fall short; label some target "
-    "rows and calibrate on them."
-)
-_CAUSE_OF_SPLIT = "The method split takes no account of the shift: calibrate with --method lrqr."
-
 LEVEL_OF = {
     "below": "bad",
     "compatible": "good",
@@ -43,15 +36,6 @@ LEVEL_OF = {
     "fails": "bad",
 }
 """How good a verdict is: the color of its badge."""
-
-
-def advice(verdict: str, method: str | None = None) -> str:
-    """Return what to think of and to do about a verdict on a coverage; empty if it is as promised."""
-    if verdict == "below":
-        return _CAUSE_OF_SPLIT if method == "split" else _CAUSES
-    if verdict == "above":
-        return "Nothing must be done. Another method, or more target rows, may give smaller ones."
-    return ""
 
 
 # ---------------------------------------------------------------------------------------- numbers
