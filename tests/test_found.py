@@ -80,7 +80,7 @@ def test_known_weights_need_no_further_word(tmp_path: Path) -> None:
     options = (*LABELS, "--weight-column", "w", "-o", tmp_path / "m")
     ran = lrqr("fit", paths["source"], paths["target"], *options)
     assert ran.code == 0, ran.err
-    assert "a constant shape, lifted by the given ratios" in ran.err
+    assert "one constant threshold, corrected for the shift by likelihood ratios given" in ran.err
     assert "Next: lrqr predict" in ran.err
     assert "sets.csv" in ran.err
 

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import io
 from types import SimpleNamespace
+from typing import TYPE_CHECKING
 
 import pytest
+from commands import lrqr
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lrqr.results import Comparison, Group, Method
 from lrqr.show import terminal
 from lrqr.show import text as printing
+from lrqr.show.words import cell
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 WORDS = st.lists(st.text("abcé—", min_size=1, max_size=15), min_size=1, max_size=40)
 
@@ -31,6 +37,34 @@ def narrow(monkeypatch: pytest.MonkeyPatch) -> Screen:
     for name, value in {"COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"}.items():
         monkeypatch.setenv(name, value)
     return screen
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (121234.5, "121234"),
+        (-121234.5, "-121234"),
+        (9999.7, "10000"),
+        (1234.5, "1234"),
+        (0.0123456, "0.01235"),
+        (3, "3"),
+        (1.5e22, "1.5e+22"),
+        (float("inf"), "∞"),
+    ],
+)
+def test_prices_are_written_whole(value: float, shown: str) -> None:
+    assert cell(value) == shown
+
+
+def test_models_and_fits_are_shown_in_plain_words(shared: Path, learned: Path) -> None:
+    """What only the solver's author knows is in the JSON."""
+    for model in (shared / "model", learned):
+        said = lrqr("inspect", model).out
+        assert "solver" in said
+        assert not any("_" in line.split("  ")[1] for line in said.splitlines() if line.startswith("  "))
+        assert not any(word in said for word in ("branch", "infinity", "n iter", "offset", "beta"))
+        found = lrqr("inspect", model, "--format", "json").json["fit"]
+        assert {"branch", "n_iter", "score_offset", "gap"} <= set(found)
 
 
 @given(WORDS)
@@ -65,7 +99,7 @@ def test_tables_keep_names_and_numbers_whole() -> None:
     text = terminal.table(("name", "title", "large", "n"), rows)
     assert max(map(len, text.splitlines())) <= 80
     assert name in text
-    assert "1.235e+07" in text
+    assert "12345678" in text
     assert text.split().count("some") == 12
 
 

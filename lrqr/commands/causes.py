@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from lrqr.show.words import cell
+from lrqr.show.words import fixed_percent as share
 from lrqr.stats.diagnosis import LITTLE_OVERLAP, NO_OVERLAP, NO_SHIFT
 
 if TYPE_CHECKING:
@@ -51,7 +53,7 @@ def _calibrated_on_these(result: Evaluation) -> str:
     if result.known_file in {"source", "unlabeled_source"}:
         evidence = f"the file is the one that the fit read as {result.known_file.replace('_', ' ')} (sha256)"
     elif (result.known_rows or 0.0) > _HALF:
-        evidence = f"{_percent(result.known_rows)} of them have exactly the score of a calibration row"
+        evidence = f"{share(result.known_rows)} of them have exactly the score of a calibration row"
     if not evidence:
         return ""
     return (
@@ -69,17 +71,19 @@ def _unlike(result: Evaluation, shift: Shift) -> str:
     moved = max(shift.features, key=lambda feature: _moved(feature, result, shift), default=None)
     if here - then > max(0.02, _ERRORS * noise):
         evidence = (
-            f"{_percent(here)} of them lie outside the source's support, against {_percent(then)} of the "
+            f"{share(here)} of them lie outside the source's support, against {share(then)} of the "
             "target rows then"
         )
     elif moved is not None and _moved(moved, result, shift) > 0.0:
-        evidence = f"{moved.name} averages {moved.mean_here:.4g} here, {moved.mean_target:.4g} in that target"
+        evidence = (
+            f"{moved.name} averages {cell(moved.mean_here)} here, {cell(moved.mean_target)} in that target"
+        )
     if not evidence:
         return ""
     weighted = next((row for row in result.methods if row.name == "weighted"), None)
     other = ""
     if weighted is not None and result.model is not None and result.model.method != "weighted":
-        other = f" On them weighted covers {_percent(weighted.coverage)}."
+        other = f" On them weighted covers {share(weighted.coverage)}."
     return (
         f"These rows are not like the target of the fit: {evidence}.{other} Fit again with rows like these."
     )
@@ -114,14 +118,14 @@ def _below(result: Evaluation, shift: Shift, *, unlike: bool) -> str:
     if shift.verdict in {LITTLE_OVERLAP, NO_OVERLAP}:
         return (
             f"The shift is beyond what the source can answer ({shift.verdict} at the fit: effective size "
-            f"{shift.effective_size:.0f} of {shift.n_source} rows, {_percent(shift.outside_support)} of the "
+            f"{shift.effective_size:.0f} of {shift.n_source} rows, {share(shift.outside_support)} of the "
             f"target outside its support): {_REMEDY}"
         )
     if unlike:
         return ""
     return (
-        f"These rows look like the target of the fit ({_percent(shift.outside_support_here)} outside the "
-        f"source's support, {_percent(shift.outside_support)} then) and that shift was within reach. So the "
+        f"These rows look like the target of the fit ({share(shift.outside_support_here)} outside the "
+        f"source's support, {share(shift.outside_support)} then) and that shift was within reach. So the "
         "outcome depends on the features in another way here, which no weighting can repair, or the model "
         f"was trained on the calibration rows: {_REMEDY}"
     )
@@ -132,11 +136,7 @@ def _above(result: Evaluation, shift: Shift, *, unlike: bool) -> str:
     infinite = result.size.infinite or 0.0
     if infinite > _INFINITE:
         return (
-            f"{_percent(infinite)} of the thresholds are infinite and cover anything: {shift.verdict} at the "
+            f"{share(infinite)} of the thresholds are infinite and cover anything: {shift.verdict} at the "
             f"fit, effective size {shift.effective_size:.0f} of {shift.n_source} rows."
         )
     return "" if unlike else _EASIER
-
-
-def _percent(share: float | None) -> str:
-    return "an unknown share" if share is None else f"{100 * share:.1f} %"

@@ -28,6 +28,7 @@ from lrqr.results import (
     WeightedCoverage,
     WorstSlab,
 )
+from lrqr.show.words import cell
 from lrqr.stats import metrics
 from lrqr.stats.diagnosis import LITTLE_OVERLAP, NO_OVERLAP
 
@@ -247,7 +248,7 @@ def _with_labels(model: CalibratedModel, sample: Sample, rows: _Judged, group: s
 
 def _span(row: dict[str, Any]) -> str:
     low, high = row["smallest"], row["largest"]
-    return f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}"
+    return cell(low) if low == high else f"{cell(low)} to {cell(high)}"
 
 
 def _rounded(sizes: FloatArray) -> FloatArray:

@@ -16,7 +16,7 @@ from lrqr.results import (
     Verification,
 )
 from lrqr.show.terminal import fitting, table, wrapped
-from lrqr.show.words import MISSING, VERDICTS, cell, fixed_percent, flatten, to_csv, to_json
+from lrqr.show.words import MISSING, VERDICTS, cell, fixed_percent, flatten, short_number, to_csv, to_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -26,6 +26,15 @@ if TYPE_CHECKING:
 
 _GROUPS = 20  # as many are shown
 _CLIPPED = "infinite thresholds count as the largest calibration score in sizes"
+_FIT = {
+    "n_source": "source rows",
+    "dropped": "rows left out",
+    "n_target": "target rows",
+    "n_features": "features",
+    "regularization": "regularization λ",
+    "ridge": "ridge",
+    "largest_score": "largest score",
+}
 _LISTS = {
     Comparison: "methods",
     Table: "columns",
@@ -74,9 +83,9 @@ def fit_summary(model: Model, output: Path) -> str:
         f"  {shift.promise}",
     ]
     if fit.gap is not None and fit.feature_map != "constant":  # there, nothing is pulled towards anything
-        state = "converged" if fit.converged else "NOT CONVERGED"
-        chosen = f"ridge {fit.ridge:.4g}, regularization {fit.regularization:.4g}"
-        lines.append(f"chosen: {chosen}; duality gap {fit.gap:.1e}, {state}")
+        lines.append(
+            f"chosen: ridge {cell(fit.ridge)}, regularization {cell(fit.regularization)}; {_state(fit)}"
+        )
     if fit.thresholds is not None:
         lines.append(f"thresholds on the target: {_thresholds(fit.thresholds)}")
     answers = "sets" if model.roles["classes"] else "intervals"
@@ -85,16 +94,22 @@ def fit_summary(model: Model, output: Path) -> str:
     return "\n".join(lines)
 
 
+def _state(fit: Fit) -> str:
+    if fit.converged:
+        return "converged"
+    return f"NOT CONVERGED, up to {cell(fit.gap)} above the least loss: thresholds may be wrong"
+
+
 def _features(fit: Fit) -> str:
     given = f"{fit.n_features} feature{'s' if fit.n_features != 1 else ''}"
     if fit.feature_map == "learned":
         return f"2 features learned from {given}"
     if fit.feature_map == "constant":
-        ratios = "the given ratios" if fit.thresholds is None else f"a ratio learned from {given}"
-        return f"a constant shape, lifted by {ratios}"
+        weights = "given" if fit.thresholds is None else f"learned from {given}"
+        return f"one constant threshold, corrected for the shift by likelihood ratios {weights}"
     if fit.unanswered:
-        lost = f"would leave {fixed_percent(fit.unanswered)} of the target without a finite threshold"
-        return f"{given} as given (a learned ratio {lost})"
+        lost = f"{fixed_percent(fit.unanswered)} of the target rows would get no finite threshold"
+        return f"{given} as given (with learned ones {lost})"
     return given
 
 
@@ -270,8 +285,8 @@ def _plus_minus(
 ) -> str:
     if value is None:
         return MISSING
-    shown = f"{scale * value:{sign}.4g}{unit}"
-    return shown if error is None else f"{shown} ±{scale * error:.2g}"
+    shown = short_number(float(scale * value), sign=sign) + unit
+    return shown if error is None else f"{shown} ±{short_number(float(scale * error), 2)}"
 
 
 def _diagnosis(result: Diagnosed) -> str:
@@ -307,21 +322,32 @@ def _diagnosis(result: Diagnosed) -> str:
 
 
 def _model(result: Model) -> str:
-    roles = [(name, value) for name, value in result.roles.items() if value]
-    fit, apart = result.fit.to_dict(), ("parameters", "selection", "thresholds")
-    chosen = [(key, value) for key, value in fit.items() if key not in apart]
-    about = [("score", result.score), ("base learner", result.base), *chosen, *roles]
+    fit = result.fit.to_dict()
+    about: list[tuple[str, Any]] = [
+        ("method", result.fit.method),
+        ("score", result.score),
+        ("base learner", result.base),
+        ("promised coverage", fixed_percent(result.fit.coverage)),
+    ]
+    about += [(words, fit[key]) for key, words in _FIT.items() if fit.get(key) is not None]
+    about.append(("threshold from", _features(result.fit)))
+    if result.fit.thresholds is not None:
+        about.append(("thresholds on the target", _thresholds(result.fit.thresholds)))
+    if result.fit.converged is not None:
+        about.append(("solver", _state(result.fit)))
+    about += [(name.replace("_", " "), value) for name, value in result.roles.items() if value]
     about.append(("shift", f"{result.shift.verdict}: {result.shift.promise}"))
-    blocks = [_pairs("model", about)]
+    blocks = [_pairs("model (--format json has what the solver says, too)", about)]
     if result.coefficients:
         ranked = sorted(result.coefficients.items(), key=lambda item: -abs(item[1]))
         blocks.append(table(("feature", "coefficient"), ranked[:20], title="threshold, largest coefficients"))
     if result.fit.selection:
         names = list(fit["selection"][0])
         rows = [[row.get(name) for name in names] for row in fit["selection"]]
-        blocks.append(table(names, rows, title="cross-validation"))
+        heads = [name.replace("_", " ") for name in names]
+        blocks.append(table(heads, rows, title="cross-validation"))
     files = {f"{k} file": f"{v['name']} {v['sha256'][:12]}…" for k, v in result.provenance["inputs"].items()}
-    versions = {k: v for k, v in result.provenance.items() if not isinstance(v, dict)}
+    versions = {k.replace("_", " "): v for k, v in result.provenance.items() if not isinstance(v, dict)}
     blocks.append(_pairs("provenance", [*versions.items(), *files.items()]))
     return "\n\n".join(blocks)
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from lrqr.results import Result
 
 MISSING = "–"
+_LONGEST = 1e15  # from here on the digits are no longer exact
 
 VERDICTS = {
     "below": "below the promise: even the upper end of the interval lies under it",
@@ -69,9 +70,17 @@ def number(value: float | None, digits: int = 4) -> str:
     return f"{value:.{digits}g}".replace("-", "−")
 
 
-def short_number(value: float) -> str:
-    """Return a number for the terminal, to copy from: integers whole, else four significant digits."""
-    return str(value) if isinstance(value, int) else f"{value:.4g}" if math.isfinite(value) else number(value)
+def short_number(value: float, digits: int = 4, sign: str = "") -> str:
+    """Return a number for the terminal, to copy from, with ``digits`` significant digits.
+
+    Integers, and numbers with more digits than that before the point, are written whole: 121234.5 as 121234.
+    """
+    if isinstance(value, int):
+        return str(value)
+    if not math.isfinite(value):
+        return number(value)
+    long = 10.0**digits - 0.5 <= abs(value) < _LONGEST
+    return f"{value:{sign}.0f}" if long else f"{value:{sign}.{digits}g}"
 
 
 def plain(value: Any, figure: Callable[[float], str] = number) -> str:
