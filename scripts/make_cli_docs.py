@@ -58,7 +58,8 @@ exclude = ["id", "date"]
 _OUTPUTS = """\
 ## What comes out
 
-`lrqr predict` writes the identifier (or `row`, the row number from 0), `threshold`, then
+`lrqr predict` writes the identifier (or `row`, the row number from 0), the columns of `--keep` as they stand
+in the input, `threshold`, then
 
 * regression: `lower`, `upper`; an empty interval is `inf`, `-inf`;
 * classification: one boolean `in_<class>` for every class, and `size`;

@@ -8,6 +8,7 @@ import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 import pytest
 from commands import lrqr
@@ -56,6 +57,12 @@ def test_its_last_line_is_what_was_measured(demo: tuple[Path, Ran]) -> None:
     assert coverage["split"] < 0.8
     assert coverage["lrqr"] > 0.88
     assert found["shift"]["verdict"] == "shift within reach"
+
+
+def test_the_readme_shows_its_intervals(demo: tuple[Path, Ran]) -> None:
+    found = pd.read_csv(demo[0] / "intervals.csv")[["row", "prediction", "lower", "upper"]].head(3)
+    rows = re.findall(r"^\| (\d) \| (.*) \| (.*) \| (.*) \|$", (ROOT / "README.md").read_text(), re.MULTILINE)
+    assert np.array(rows, dtype=float) == pytest.approx(found.to_numpy(), rel=0.02)
 
 
 def test_it_writes_over_nothing_unless_told_to(demo: tuple[Path, Ran]) -> None:

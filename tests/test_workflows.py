@@ -96,6 +96,63 @@ def test_identifiers_are_kept(folder: Path) -> None:
     assert list(pd.read_csv(folder / "n.csv")["name"]) == list(frame["name"])
 
 
+def test_columns_are_passed_through_as_they_stand(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lrqr.commands.predict._BATCH", 64)
+    frame = pd.read_csv(folder / "test.csv").assign(code=[f"0{k}" if k % 3 else None for k in range(200)])
+    given = write(folder, coded=frame)["coded"]
+    out = folder / "kept.csv"
+    kept = ("--keep", "code,yhat", "--keep", "y*")
+    assert lrqr("predict", folder / "model", given, "-o", out, *kept).code == 0
+    found, before = (pd.read_csv(path, dtype=str) for path in (out, given))
+    assert list(found)[:5] == ["row", "code", "yhat", "y", "threshold"]
+    pd.testing.assert_frame_equal(found[["code", "yhat", "y"]], before[["code", "yhat", "y"]])
+
+
+def test_parquet_keeps_the_types_of_what_is_passed_through(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whole numbers with a gap stay whole, also where the gap is in one batch only."""
+    monkeypatch.setattr("lrqr.commands.predict._BATCH", 64)
+    count = pd.array([None if k == 150 else k for k in range(200)], dtype="Int64")
+    frame = pd.read_csv(folder / "test.csv").assign(count=count)
+    frame.to_parquet(folder / "typed.parquet")
+    out = folder / "kept.parquet"
+    ran = lrqr("predict", folder / "model", folder / "typed.parquet", "-o", out, "--keep", "count,yhat")
+    assert ran.code == 0, ran.err
+    found = pd.read_parquet(out)
+    assert found["count"].dropna().tolist() == [k for k in range(200) if k != 150]
+    np.testing.assert_array_equal(found["yhat"], frame["yhat"])
+
+
+@pytest.mark.parametrize(
+    ("keep", "message"),
+    [
+        ("yhta", "--keep 'yhta' is no column, did you mean 'yhat'?"),
+        ("row", "--keep 'row': predict writes a column of that name itself"),
+        ("lower", "--keep 'lower': predict writes a column of that name itself"),
+    ],
+)
+def test_what_cannot_be_passed_through_is_refused(folder: Path, keep: str, message: str) -> None:
+    frame = pd.read_csv(folder / "test.csv").assign(row=1, lower=2)
+    given = write(folder, clash=frame)["clash"]
+    out = folder / "never.csv"
+    ran = lrqr("predict", folder / "model", given, "-o", out, "--keep", keep)
+    assert ran.code != 0
+    assert message in ran.err
+    assert not out.exists()
+
+
+def test_a_feature_may_name_the_rows(folder: Path) -> None:
+    out = folder / "by-feature.csv"
+    ran = lrqr("predict", folder / "model", folder / "test.csv", "-o", out, "--id", "a")
+    assert ran.code == 0, ran.err
+    np.testing.assert_array_equal(pd.read_csv(out)["a"], pd.read_csv(folder / "test.csv")["a"])
+    paths = (folder / "source.csv", folder / "target.csv")
+    fit = lrqr("fit", *paths, *NUMBERS, "--features", "a,b", "--id", "a", "-o", folder / "by-a")
+    assert fit.code == 0, fit.err
+    assert package.load(folder / "by-a").encoder.columns_ == ("a", "b")
+
+
 @pytest.mark.parametrize("suffix", [".parquet", ".npz", ".csv.gz"])
 def test_the_suffix_says_the_kind_of_file(folder: Path, suffix: str) -> None:
     out = folder / f"kind{suffix}"

@@ -117,6 +117,7 @@ def fit(ctx: click.Context, /, source: Path, target: Path, output: Path, **flags
 )
 @options.config
 @options.identifier
+@options.keep
 @options.infinite
 @options.force
 @click.pass_context
@@ -126,6 +127,7 @@ def predict(ctx: click.Context, /, model: Path, source: Path, output: Path, **fl
     \b
     Regression: the identifier (or the row number from 0), threshold, lower, upper, outside_support.
     Classification: threshold, in_<class> for every class, size, outside_support.
+    Columns of --keep stand behind the identifier.
 
     \b
     Example:

@@ -273,6 +273,13 @@ on_missing_as_fit = click.option(
 )
 group = column("group")
 identifier = column("id")
+keep = click.option(
+    "--keep",
+    metavar="COLUMN",
+    multiple=True,
+    callback=lambda _ctx, _param, values: split_names(values),
+    help="Column of the input to write as well, such as the prediction; patterns and commas work.",
+)
 report = click.option("--report", type=PATH, help="Write a self-contained HTML report here.")
 method = click.option(
     "--method",

@@ -41,7 +41,7 @@ def commands(folder: Path, *, seed: int = 0, force: bool = False) -> list[list[s
     replace = ["--force"] if force else []
     return [
         ["fit", source, target, *columns, "-o", model, *replace],
-        ["predict", model, target, "-o", intervals, *replace],
+        ["predict", model, target, "--keep", "prediction", "-o", intervals, *replace],
         ["evaluate", model, test, "--report", report, *replace],
     ]
 

@@ -17,7 +17,7 @@ from lrqr.calibrate.model import PRECOMPUTED, CalibratedModel
 from lrqr.calibrate.threshold import make_estimator, uses_known
 from lrqr.commands import inputs
 from lrqr.commands.inputs import Choices
-from lrqr.commands.predict import check_id
+from lrqr.commands.predict import check_written
 from lrqr.data import tables
 from lrqr.data.columns import schema_differences
 from lrqr.errors import CheckFailed, DataError, LrqrWarning, NotConverged, UsageError
@@ -148,7 +148,7 @@ def fit(
             "provenance": _provenance(options, [source, target, unlabeled_source]),
         },
     )
-    check_id(model, model.roles.id)
+    check_written(model, [model.roles.id] if model.roles.id else [])
     _check_strict(model, options)
     step("writing the model")
     model.save(output, force=force)

@@ -17,7 +17,7 @@ from lrqr.errors import DataError, UsageError
 from lrqr.results import Predicted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from lrqr.calibrate.model import Answer, CalibratedModel
@@ -33,6 +33,7 @@ def predict(
     output: Path,
     *,
     identifier: str | None = None,
+    keep: Sequence[str] = (),
     infinite: Infinite = "allow",
     force: bool = False,
     step: Callable[[str], None] = lambda _: None,
@@ -45,6 +46,8 @@ def predict(
         A model directory; the rows to score; the file to write, of a kind that its suffix says.
     identifier : str, optional
         Column to carry along; default: that of the model, else the row number from 0.
+    keep : sequence of str
+        Columns of the input to write too, names or patterns.
     infinite : {"allow", "clip", "error"}
 
     Returns
@@ -56,14 +59,21 @@ def predict(
     tables.check_writable(output, force=force)
     fitted = models.load(model)
     roles = replace(fitted.roles, group=None, id=identifier or fitted.roles.id)
-    check_id(fitted, roles.id)
+    check_written(fitted, [roles.id] if roles.id else [])
     need = fitted.needed(*(["id"] if roles.id else []))
     unseen: Counter[tuple[str, str]] = Counter()
     count = Counter(rows=0, infinite=0, empty=0, outside=0)
 
     def answers() -> Iterator[pd.DataFrame]:
         for sample in tables.batches(
-            source, roles, size=_BATCH, need=need, optional=(), on_missing=fitted.on_missing, keep_rows=True
+            source,
+            roles,
+            size=_BATCH,
+            need=need,
+            optional=(),
+            on_missing=fitted.on_missing,
+            keep_rows=True,
+            keep=keep,
         ):
             answer = fitted.answer(sample, infinite="clip" if infinite == "clip" else "allow", unseen=unseen)
             if infinite == "error":
@@ -84,8 +94,11 @@ def predict(
 
 
 def frame_of(model: CalibratedModel, sample: Sample, answer: Answer, name: str = "row") -> pd.DataFrame:
-    """Lay out the answers: the identifier or row number, the threshold, and the interval or set."""
-    columns: dict[str, Any] = {name: sample.id, "threshold": answer.threshold}
+    """Lay out the answers: the identifier or row number, what is kept, the threshold, the interval or set."""
+    check_written(model, list(map(str, sample.kept)), "--keep", name)
+    columns: dict[str, Any] = {name: sample.id}
+    columns |= {str(kept): sample.kept[kept] for kept in sample.kept}
+    columns["threshold"] = answer.threshold
     if answer.region.dtype == np.bool_:
         columns |= {f"in_{name}": answer.region[:, k] for k, name in enumerate(model.classes)}
         columns["size"] = answer.region.sum(axis=1)
@@ -95,13 +108,13 @@ def frame_of(model: CalibratedModel, sample: Sample, answer: Answer, name: str =
     return pd.DataFrame(columns)
 
 
-def check_id(model: CalibratedModel, name: str | None) -> None:
+def check_written(model: CalibratedModel, names: Sequence[str], flag: str = "--id", *more: str) -> None:
     """Refuse to carry along a column that has the name of one that is written."""
     sets = [f"in_{label}" for label in model.classes]
-    written = ("threshold", "lower", "upper", "size", "outside_support", *sets)
-    if name in written:
+    written = {"threshold", "lower", "upper", "size", "outside_support", *sets, *more}
+    for name in written.intersection(names):
         raise UsageError(
-            f"--id {name!r}: predict writes a column of that name itself; give the column another"
+            f"{flag} {name!r}: predict writes a column of that name itself; give the column another"
         )
 
 

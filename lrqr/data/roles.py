@@ -237,10 +237,10 @@ def resolve(
     free = [name for name in shared if name not in taken]
     chosen = free if roles.features is None else _named(roles.features, files, shared, of_files)
     features = tuple(name for name in chosen if name not in excluded)
-    used_twice = sorted(set(features) & (taken - {roles.group, roles.weight, *prediction}))
+    used_twice = sorted(set(features) & (taken - {roles.group, roles.weight, roles.id, *prediction}))
     if used_twice:
         raise UsageError(
-            f"{', '.join(map(repr, used_twice))} cannot be a feature: it is the outcome, score or identifier"
+            f"{', '.join(map(repr, used_twice))} cannot be a feature: it is the outcome or the score"
         )
     for file, found in zip(files, of_files, strict=True):
         expand(roles.categorical, file, "categorical", found)

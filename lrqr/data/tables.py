@@ -76,6 +76,8 @@ class Sample:
         Rows left out because of missing values.
     source : str
         The file.
+    kept : DataFrame
+        Columns that are passed through: in the types of the file, which in CSV are texts.
     """
 
     features: pd.DataFrame
@@ -89,6 +91,7 @@ class Sample:
     classes: tuple[str, ...] = ()
     dropped: int = 0
     source: str = ""
+    kept: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     def __len__(self) -> int:
         return int(self.row.shape[0])
@@ -100,10 +103,13 @@ class Sample:
 
     def take(self, rows: IntArray | BoolArray) -> Sample:
         """Return the rows at ``rows``: positions, or a mask of shape (n,)."""
-        arrays: dict[str, Any] = {
+        taken: dict[str, Any] = {
             name: part[rows] for name, part in vars(self).items() if isinstance(part, np.ndarray)
         }
-        return replace(self, features=self.features.iloc[rows].reset_index(drop=True), **arrays)
+        taken["features"] = self.features.iloc[rows].reset_index(drop=True)
+        if not self.kept.columns.empty:
+            taken["kept"] = self.kept.iloc[rows].reset_index(drop=True)
+        return replace(self, **taken)
 
 
 def warn_absent_classes(sample: Sample) -> None:
@@ -209,14 +215,16 @@ def batches(
     optional: Sequence[str] = ("id",),
     on_missing: str = "error",
     keep_rows: bool = False,
+    keep: Sequence[str] = (),
 ) -> Iterator[Sample]:
     """Read a file in samples of at most ``size`` rows, in its order and in O(size) memory (NPZ: as a whole).
 
-    Parameters are those of `read`. After a fault the rest of the file is still read, so that the error at
-    the end lists all faults, but no further sample is given. Name the categorical features in ``roles``
-    (those of a fitted encoder): what a column is must not depend on a batch.
+    Parameters are those of `read`, and ``keep``: columns to pass through, names or patterns. After a
+    fault the rest of the file is still read, so that the error at the end lists all faults, but no
+    further sample is given. Name the categorical features in ``roles`` (those of a fitted encoder): what
+    a column is must not depend on a batch.
     """
-    reading = _Reading(open_table(data), roles, need, optional, on_missing, keep_rows)
+    reading = _Reading(open_table(data), roles, need, optional, on_missing, keep_rows, keep)
     for table in reading.tables(size):
         sample = reading.sample(table)
         if len(sample) and not reading.faults:
@@ -372,10 +380,17 @@ class _Reading:
         optional: Sequence[str],
         on_missing: str,
         keep_rows: bool,
+        keep: Sequence[str] = (),
     ) -> None:
         check_choice("on_missing", on_missing, ON_MISSING)
         self.opened, self.on_missing, self.keep_rows = opened, on_missing, keep_rows
-        self.roles, self.wanted = _plan(opened, roles, need, optional)
+        self.roles, wanted = _plan(opened, roles, need, optional)
+        self.keep = list(parts.expand(keep, opened.columns))
+        for name in keep:
+            if not parts.expand((name,), opened.columns):
+                near = suggest(name, opened.columns)
+                raise DataError(f"{opened.where}: --keep {name!r} is no column{near}")
+        self.wanted = list(dict.fromkeys([*wanted, *self.keep]))
         self.no_row = f"{opened.where}: there is a header but no row of data"
         self.faults: _Faults = {}
         self.left_out: _Faults = {}
@@ -407,6 +422,7 @@ class _Reading:
             classes=roles.classes,
             dropped=int(self.drop.sum()),
             source=self.opened.where,
+            kept=table.select(self.keep).to_pandas(types_mapper=pd.ArrowDtype),
         )
         if roles.probability:
             self._check_probability(found.prediction)
