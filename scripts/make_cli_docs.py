@@ -21,9 +21,10 @@ _HEAD = """\
 
 <!-- made by scripts/make_cli_docs.py (`make docs`); do not edit by hand -->
 
-Data go to stdout, messages and progress to stderr; progress is shown on a terminal only, and `NO_COLOR`
-is honored. Every error is one message: what is wrong, the value, where, and what to do; `lrqr --debug` before
-the command shows the traceback as well.
+Data go to stdout, messages and progress to stderr; progress is shown on a terminal only, and `NO_COLOR` is
+honored. `-q` and `-v` may stand before the command or after it, `lrqr help COMMAND` is `lrqr COMMAND --help`.
+Every error is one message: what is wrong, the value, where, and what to do; `lrqr --debug` before the command
+shows the traceback as well.
 
 | Exit code | Meaning |
 |---|---|

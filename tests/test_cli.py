@@ -45,8 +45,37 @@ def test_version_and_help() -> None:
         "reproduce",
         "report",
         "datasets",
+        "help",
     ]
     assert list(cli.commands) == commands
+    assert "..." not in lrqr("--help").out.partition("Commands:")[2]  # cut off, in a terminal of 80 columns
+
+
+@pytest.mark.parametrize("words", [(), ("fit",), ("datasets", "show")])
+def test_help_is_a_command_too(words: tuple[str, ...]) -> None:
+    assert lrqr("help", *words) == lrqr(*words, "--help")
+
+
+def test_help_of_an_unknown_command_suggests_one() -> None:
+    ran = lrqr("help", "fitt")
+    assert ran.code == 2
+    assert "did you mean 'fit'" in ran.err
+
+
+def test_quiet_and_verbose_stand_before_the_command_or_after_it(folder: Path) -> None:
+    predict = ("predict", folder / "model", folder / "test.csv", "-o", folder / "volume.csv", "--force")
+    said = {
+        where: (lrqr(*before, *predict, *after).err)
+        for where, before, after in [("none", (), ()), ("before", ("-q",), ()), ("after", (), ("-q",))]
+    }
+    assert said["none"].startswith("Wrote 200 rows")
+    assert said["before"] == said["after"] == ""
+    assert lrqr(*predict, "--verbose").err == lrqr("-v", *predict).err != said["none"]
+    assert lrqr("datasets", "list", "-q").code == 0
+    for contradiction in (("-q", *predict, "-v"), ("-q", "-v", *predict), (*predict, "-q", "-v")):
+        ran = lrqr(*contradiction)
+        assert ran.code == 2
+        assert "--verbose and --quiet contradict each other" in ran.err
 
 
 @pytest.mark.parametrize("command", ["fit", "compare"])

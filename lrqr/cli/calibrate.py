@@ -36,9 +36,9 @@ _FIT_FLAGS = (
 @options.force
 @click.pass_context
 def demo(ctx: click.Context, /, output: Path, **flags: Any) -> None:
-    """Show the whole job on data that come with lrqr: fit, predict, evaluate.
+    """Show the whole job on data that come with lrqr.
 
-    It takes seconds, shows each command that it runs, and ends with what was won.
+    It fits, predicts and evaluates in seconds, shows each command that it runs, and ends with what was won.
     """
     from lrqr.commands import demo as workflow
     from lrqr.show.text import won
@@ -122,7 +122,7 @@ def fit(ctx: click.Context, /, source: Path, target: Path, output: Path, **flags
 @options.force
 @click.pass_context
 def predict(ctx: click.Context, /, model: Path, source: Path, output: Path, **flags: Any) -> None:
-    """Write an interval or a set for every row of INPUT, in the same order.
+    """Write an interval or a set for every row of INPUT, in order.
 
     \b
     Regression: the identifier (or the row number from 0), threshold, lower, upper, outside_support.

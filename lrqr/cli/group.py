@@ -21,8 +21,37 @@ if TYPE_CHECKING:
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
+def _note(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    """Take ``--verbose`` or ``--quiet``, before the command or after it, into ``ctx.obj``."""
+    ctx.obj = ctx.obj or {"verbose": False, "quiet": False}
+    ctx.obj[param.name] |= value
+    if all(ctx.obj.values()):
+        raise click.UsageError("--verbose and --quiet contradict each other", ctx)
+
+
+def _volume() -> list[click.Option]:
+    """Make the options that say how much is said."""
+    texts = {"verbose": "Say more about what is done.", "quiet": "Say nothing but warnings and errors."}
+    return [
+        click.Option(
+            [f"-{name[0]}", f"--{name}"], is_flag=True, expose_value=False, callback=_note, help=text
+        )
+        for name, text in texts.items()
+    ]
+
+
+class Command(click.Command):
+    """A command that takes ``-v`` and ``-q`` as the group does: people put them at either place."""
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        self.params += _volume()
+
+
 class Commands(click.Group):
     """A group of commands with one error boundary and "did you mean"."""
+
+    command_class = Command
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; every error becomes one message and an exit code."""
@@ -56,20 +85,17 @@ class Commands(click.Group):
 
 @click.group(cls=Commands, context_settings=_SETTINGS, no_args_is_help=True)
 @click.version_option(__version__, "--version", message="lrqr %(version)s")
-@click.option("-v", "--verbose", is_flag=True, help="Say more about what is done.")
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing but warnings and errors.")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
-@click.pass_context
-def cli(ctx: click.Context, *, verbose: bool, quiet: bool, debug: bool) -> None:  # noqa: ARG001 - read by Commands
+def cli(*, debug: bool) -> None:
     """Conformal prediction that keeps its coverage where the model will be used.
 
     You have a model, labeled rows from where it was built (SOURCE) and unlabeled rows from where it will be
     used (TARGET). `fit` calibrates thresholds on them, `predict` gives intervals or sets, `evaluate` says
     whether the promise was kept.
     """
-    if verbose and quiet:
-        raise click.UsageError("--verbose and --quiet contradict each other", ctx)
-    ctx.obj = {"verbose": verbose, "quiet": quiet}
+
+
+cli.params[1:1] = _volume()
 
 
 def _explain(error: Exception) -> tuple[str, int]:

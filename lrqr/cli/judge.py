@@ -72,7 +72,7 @@ def evaluate(ctx: click.Context, /, model: Path, labeled: Path, **flags: Any) ->
 @options.output_format
 @click.pass_context
 def compare(ctx: click.Context, /, source: Path, target: Path, test: Path, **flags: Any) -> None:
-    """Run several methods on the same rows and judge them on labeled TEST rows.
+    """Judge several methods, side by side, on labeled TEST rows.
 
     Every split draws 80 % of the rows of each file; all methods of a split share one likelihood ratio.
     """
@@ -115,7 +115,7 @@ def compare(ctx: click.Context, /, source: Path, target: Path, test: Path, **fla
 @options.output_format
 @click.pass_context
 def diagnose(ctx: click.Context, /, source: Path, target: Path, **flags: Any) -> None:
-    """Say how far SOURCE and TARGET are apart and what may be promised."""
+    """Say how far SOURCE and TARGET are apart, what may be promised."""
     from lrqr.commands.diagnose import diagnose as run
 
     asked = flags["coverage"] is not None or flags["alpha"] is not None

@@ -154,7 +154,7 @@ def _by_flag(command: click.Command) -> dict[str, click.Option]:
     return {
         flag.removeprefix("--"): option
         for option in command.params
-        if isinstance(option, click.Option) and option.name != "config"
+        if isinstance(option, click.Option) and option.expose_value
         for flag in option.opts
         if flag.startswith("--")
     }

@@ -1,4 +1,4 @@
-"""``lrqr inspect``, ``reproduce``, ``report`` and ``datasets``."""
+"""``lrqr inspect``, ``reproduce``, ``report``, ``datasets`` and ``help``."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def inspect(path: Path, output_format: str) -> None:
 @options.output_format
 @click.pass_context
 def reproduce(ctx: click.Context, /, names: tuple[str, ...], **flags: Any) -> None:
-    """Run experiments: those of the repository by name, your own by TOML file.
+    """Run experiments: those of lrqr by name, your own by TOML file.
 
     An interrupted run resumes; the numbers do not depend on the number of jobs.
     """
@@ -70,7 +70,7 @@ def reproduce(ctx: click.Context, /, names: tuple[str, ...], **flags: Any) -> No
 @options.force
 @click.pass_context
 def report(ctx: click.Context, /, run: Path, output: Path, *, force: bool) -> None:
-    """Make one self-contained HTML page of a RUN of `compare` or `reproduce`."""
+    """Make one HTML page of a RUN of `compare` or `reproduce`."""
     from lrqr.commands.compare import read_run
 
     write_report(ctx, read_run(run), output, force=force)
@@ -131,3 +131,10 @@ def verify(names: tuple[str, ...], output_format: str) -> None:
     bad = [name for name, found in problems.items() if found]
     if bad:
         raise CheckFailed(f"{len(bad)} of {len(rows)} data sets are not as recorded: {', '.join(bad)}")
+
+
+@cli.command("help")
+@click.argument("names", metavar="[COMMAND]...", nargs=-1)
+def help_(names: tuple[str, ...]) -> None:
+    """Show what --help shows, of lrqr or of a command."""
+    cli.main([*names, "--help"], prog_name="lrqr", standalone_mode=False)
