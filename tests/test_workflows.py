@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from commands import NUMBERS, classes, lrqr, table, write
+from commands import LABELS, NUMBERS, classes, lrqr, table, write
 
 import lrqr as package
 from lrqr import plugins
@@ -140,6 +140,26 @@ def test_what_cannot_be_passed_through_is_refused(folder: Path, keep: str, messa
     assert ran.code != 0
     assert message in ran.err
     assert not out.exists()
+
+
+@pytest.mark.parametrize("kind", ["intervals", "sets"])
+def test_finite_answers_without_overlap_carry_no_promise(tmp_path: Path, kind: str) -> None:
+    rows, columns = (table, NUMBERS) if kind == "intervals" else (classes, LABELS)
+    paths = write(tmp_path, source=rows(120, seed=1), target=rows(120, 9.0, seed=2).drop(columns="y"))
+    model, out = tmp_path / "model", tmp_path / "out.csv"
+    fit = ("fit", paths["source"], paths["target"], *columns, "--method", "split", "-o", model)
+    assert "no overlap" in lrqr(*fit).err
+    ran = lrqr("-q", "predict", model, paths["target"], "-o", out)
+    assert ran.code == 0
+    assert ran.err == (
+        f"Warning: source and target of the fit have no overlap: 120 of 120 {kind} are finite all the same, "
+        "and carry no promise\n"
+    )
+
+
+def test_where_there_is_overlap_nothing_is_taken_back(folder: Path) -> None:
+    ran = lrqr("-q", "predict", folder / "model", folder / "test.csv", "-o", folder / "overlap.csv")
+    assert (ran.code, ran.err) == (0, "")
 
 
 def test_a_feature_may_name_the_rows(folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -13,8 +14,9 @@ from lrqr.calibrate import model as models
 from lrqr.calibrate.model import PRECOMPUTED
 from lrqr.data import tables
 from lrqr.data.encoder import warn_unseen
-from lrqr.errors import DataError, UsageError
+from lrqr.errors import DataError, LrqrWarning, UsageError
 from lrqr.results import Predicted
+from lrqr.stats.diagnosis import NO_OVERLAP
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -90,6 +92,15 @@ def predict(
 
     tables.write(output, answers(), force=force)
     warn_unseen(unseen)
+    finite = count["rows"] - count["infinite"]
+    if finite and fitted.details["shift"]["verdict"] == NO_OVERLAP:
+        what = "sets" if fitted.classes else "intervals"
+        warnings.warn(
+            f"source and target of the fit have no overlap: {finite} of {count['rows']} {what} are finite all "
+            "the same, and carry no promise",
+            LrqrWarning,
+            stacklevel=2,
+        )
     return Predicted(**count)
 
 
