@@ -96,8 +96,8 @@ def predict(
     if finite and fitted.details["shift"]["verdict"] == NO_OVERLAP:
         what = "sets" if fitted.classes else "intervals"
         warnings.warn(
-            f"source and target of the fit have no overlap: {finite} of {count['rows']} {what} are finite all "
-            "the same, and carry no promise",
+            f"source and target of the fit have no overlap: {finite} of {count['rows']} {what} are finite "
+            "all the same, and carry no promise",
             LrqrWarning,
             stacklevel=2,
         )
