@@ -189,6 +189,14 @@ def test_worst_mean_lies_between_mean_and_maximum(divergence: str, risk: list[fl
     assert values.mean() - 1e-9 <= got <= values.max() + 1e-9
 
 
+@pytest.mark.parametrize("divergence", DIVERGENCES)
+@pytest.mark.parametrize("unit", [1e-300, 4.4e-162, 1e150])
+def test_a_worst_mean_has_the_unit_of_the_losses(divergence: str, unit: float) -> None:
+    risk = np.array([0.0, 0.25, 1.0])
+    expected = worst_case_mean(risk, 0.5, divergence)
+    assert worst_case_mean(unit * risk, 0.5, divergence) / unit == pytest.approx(expected, rel=1e-9)
+
+
 def test_a_radius_below_rounding_gives_the_mean() -> None:
     for n in range(2, 40):
         risk = np.linspace(0.0, 1.0, n)

@@ -121,7 +121,9 @@ def worst_case_mean(risk: FloatArray, radius: float, divergence: str) -> float:
         left = radius / 2.0 - (np.cumsum(masses[:-1]) - masses[:-1])
         moved = np.clip(left, 0.0, masses[:-1])
         return mean + float(moved @ (top - levels[:-1]))
-    return _chi2_mean(levels, masses, radius * _CHI2[divergence] / 2.0)
+    # in units of about the range, a power of 2: squares of tiny losses would round to 0
+    unit = math.ldexp(1.0, math.frexp(top - float(levels[0]))[1])
+    return unit * _chi2_mean(levels / unit, masses, radius * _CHI2[divergence] / 2.0)
 
 
 def plug_in_radius(source: FloatArray, target: FloatArray | None, divergence: str) -> float:
