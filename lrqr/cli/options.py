@@ -206,11 +206,11 @@ def combine(*decorators: Callable[[Any], Any]) -> Callable[[Command], Command]:
 def column(role: str) -> Callable[[Any], Any]:
     """Make the option of a column role as `lrqr.data.roles` declares it."""
     flag, _, text, multiple, metavar = SPELLINGS[role]
-    split = (lambda _ctx, _param, values: split_names(values)) if multiple else None
+    split = split_names if multiple else None
     return click.option(flag, role, metavar=metavar, multiple=multiple, callback=split, help=text)
 
 
-def split_names(values: Iterable[str]) -> tuple[str, ...]:
+def split_names(_ctx: click.Context, _param: click.Parameter, values: Iterable[str]) -> tuple[str, ...]:
     """Flatten ``--features a,b --features c`` to names, in order and without repeats."""
     names = [name.strip() for value in values for name in value.split(",")]
     return tuple(dict.fromkeys(name for name in names if name))
@@ -277,7 +277,7 @@ keep = click.option(
     "--keep",
     metavar="COLUMN",
     multiple=True,
-    callback=lambda _ctx, _param, values: split_names(values),
+    callback=split_names,
     help="Column of the input to write as well, such as the prediction; patterns and commas work.",
 )
 report = click.option("--report", type=PATH, help="Write a self-contained HTML report here.")

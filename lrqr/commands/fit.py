@@ -23,7 +23,7 @@ from lrqr.data.columns import schema_differences
 from lrqr.errors import CheckFailed, DataError, LrqrWarning, NotConverged, UsageError
 from lrqr.methods.estimator import check_coverage
 from lrqr.stats import metrics
-from lrqr.stats.diagnosis import Diagnosis, diagnose
+from lrqr.stats.diagnosis import NO_OVERLAP, Diagnosis, diagnose
 from lrqr.stats.ratio import LikelihoodRatio
 
 if TYPE_CHECKING:
@@ -323,7 +323,7 @@ def _check_strict(model: CalibratedModel, options: FitOptions) -> None:
     if not options.strict:
         return
     shift, found = model.details["shift"], model.details["fit"]
-    if shift["verdict"] == "no overlap":
+    if shift["verdict"] == NO_OVERLAP:
         raise CheckFailed(
             f"no overlap: {100 * shift['outside_support']:.0f} % of the target rows lie where the source has "
             "none; no model was written (--strict)"

@@ -323,11 +323,7 @@ def find(name: str) -> Path:
     """Return the file of an experiment, given its name or the path of a TOML file."""
     if name.endswith(".toml"):
         return Path(name)
-    if name not in names():
-        known = ", ".join(names())
-        raise UsageError(
-            f"unknown experiment {name!r}{plugins.suggest(name, names())}; choose one of: {known}"
-        )
+    plugins.check_choice("experiment", name, names())
     return configs_folder() / f"{name}.toml"
 
 
