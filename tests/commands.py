@@ -81,3 +81,28 @@ def files(folder: Path, n: int = 200) -> dict[str, Path]:
         target=table(n, 0.5, seed=2).drop(columns=["y", "yhat"]),
         test=table(n, 0.5, seed=3),
     )
+
+
+def scored(folder: Path, scores: Any, *options: object, features: Any = None, name: str = "model") -> Ran:
+    """Fit on scores of the user's own; the target is the source itself."""
+    x = np.linspace(0.0, 1.0, len(scores)) if features is None else features
+    source = pd.DataFrame({"x": x, "s": scores})
+    paths = write(folder, source=source, target=source[["x"]])
+    arguments = (
+        "fit",
+        paths["source"],
+        paths["target"],
+        "--score-column",
+        "s",
+        "-o",
+        folder / name,
+        "--force",
+    )
+    return lrqr(*arguments, *options)
+
+
+def predicted(folder: Path, *options: object, rows: str = "target", model: str = "model") -> pd.DataFrame:
+    out = folder / "out.csv"
+    ran = lrqr("predict", folder / model, folder / f"{rows}.csv", "-o", out, "--force", *options)
+    assert ran.code == 0, ran.err
+    return pd.read_csv(out)

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import shutil
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from commands import files, lrqr, table, write
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -22,6 +26,9 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from lrqr.calibrate import store as artifact
 from lrqr.calibrate.skops_files import to_bytes
 from lrqr.errors import ArtifactError, UsageError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 X = np.random.default_rng(0).normal(size=(60, 3))
 Y = X[:, 0] + 0.1 * X[:, 1]
@@ -281,3 +288,74 @@ def test_loading_nothing(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(ArtifactError, match=r"it has no artifact\.json"):
         artifact.load(tmp_path / "empty")
+
+
+def test_two_runs_give_the_same_bytes(tmp_path: Path) -> None:
+    def columns(n: int, shift: float, seed: int) -> pd.DataFrame:
+        frame = table(n, shift, seed).drop(columns="yhat")
+        return frame.assign(c=np.where(frame["b"] > 0, "up", "down"))
+
+    paths = write(tmp_path, source=columns(120, 0.0, 1), target=columns(60, 0.5, 2).drop(columns="y"))
+    run = (
+        "import sys\nfrom click.testing import CliRunner\nfrom lrqr.cli import cli\n"
+        "from lrqr.calibrate import learned\nlearned.FOLDS, learned.REPEATS = 2, 1\n"
+        "source, target, folder = sys.argv[1:]\n"
+        "for base in ('ridge', 'hist-gradient-boosting'):\n"
+        "    model = f'{folder}/{base}'\n"
+        "    fit = ['fit', source, target, '--outcome', 'y', '--base', base, '-o', model]\n"
+        "    for command in (fit, ['predict', model, target, '-o', f'{model}.csv']):\n"
+        "        assert CliRunner().invoke(cli, command).exit_code == 0\n"
+    )
+    for name in ("1", "2"):
+        (tmp_path / name).mkdir()
+        arguments = [sys.executable, "-c", run, paths["source"], paths["target"], tmp_path / name]
+        subprocess.run(arguments, check=True, env=os.environ | {"PYTHONHASHSEED": name})
+    produced = [path for path in (tmp_path / "1").rglob("*") if path.is_file()]
+    assert {path.name for path in produced} >= {"artifact.json", "arrays.npz", "base.skops", "ridge.csv"}
+    for path in produced:
+        assert path.read_bytes() == (tmp_path / "2" / path.relative_to(tmp_path / "1")).read_bytes(), (
+            path.name
+        )
+
+
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("fitted")
+    files(path, n=60)
+    options = ("--outcome", "y", "--base", "ridge", "--exclude", "yhat")
+    assert lrqr("fit", path / "source.csv", path / "target.csv", *options, "-o", path / "model").code == 0
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("artifact.json", "is truncated or damaged"),
+        ("arrays.npz", "is truncated or was changed (its sha256 differs); fit the model again"),
+        ("base.skops", "is truncated or was changed (its sha256 differs); fit the model again"),
+    ],
+)
+def test_a_truncated_model_is_one_clear_error(fitted: Path, tmp_path: Path, name: str, message: str) -> None:
+    model = shutil.copytree(fitted / "model", tmp_path / "model")
+    (model / name).write_bytes((model / name).read_bytes()[:-20])
+    for command in (["evaluate", model, fitted / "test.csv"], ["inspect", model]):
+        ran = lrqr(*command)
+        assert ran.code == 1
+        assert ran.err.startswith(f"Error: {model / name} {message}")
+        assert ran.err.count("\n") == 1
+
+
+def test_a_changed_byte_and_an_unknown_version(fitted: Path, tmp_path: Path) -> None:
+    model = shutil.copytree(fitted / "model", tmp_path / "model")
+    path = model / "artifact.json"
+    text = path.read_text()
+    path.write_text(text.replace('"coverage": 0.9', '"coverage": 0.1', 1))
+    ran = lrqr("inspect", model)
+    assert ran.code == 1
+    assert (
+        "artifact.json was changed after it was written (its sha256 differs); fit the model again" in ran.err
+    )
+    path.write_text(json.dumps(json.loads(text) | {"version": 7}))
+    ran = lrqr("inspect", model)
+    assert ran.code == 1
+    assert "has format version 7, this program reads version 1; fit the model again" in ran.err

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 import pandas as pd
 import pytest
-from commands import NUMBERS, lrqr
+from commands import NUMBERS, lrqr, table, write
 
 import lrqr as package
 from lrqr import plugins
@@ -402,3 +402,18 @@ def test_module_and_script_are_the_same() -> None:
     ran = subprocess.run([script, "ft"], capture_output=True, text=True, check=False)
     assert ran.returncode == 2
     assert "did you mean 'fit'" in ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(b"\xff", "is not valid TOML"), (b"fit = 3\n", "'fit' must be a table of options")],
+)
+def test_a_file_of_options_that_is_none(tmp_path: Path, content: bytes, message: str) -> None:
+    paths = write(tmp_path, source=table(20), target=table(20)[["a", "b"]])
+    config = tmp_path / "c.toml"
+    config.write_bytes(content)
+    ran = lrqr("fit", paths["source"], paths["target"], *NUMBERS, "-c", config, "-o", tmp_path / "m")
+    assert ran.code == 2
+    assert message in ran.err
+    if content == b"\xff":
+        assert lrqr("reproduce", config).code == 2

@@ -147,7 +147,7 @@ def test_coverage_holds_under_every_tilt_of_the_class(mode: str) -> None:
 
 
 def test_ties_constants_and_duplicates() -> None:
-    """Fault 25: a duplicated and a constant column change nothing; equal scores are covered."""
+    """A duplicated and a constant column change nothing; equal scores are covered."""
     rng = np.random.default_rng(3)
     X, new = rng.normal(size=(60, 2)), rng.normal(size=(8, 2))
     for y in (rng.integers(0, 3, 60).astype(float), np.full(60, 0.5), rng.normal(size=60)):
@@ -199,7 +199,7 @@ def test_too_few_rows_and_unknown_modes() -> None:
 
 @pytest.mark.bench
 def test_ten_thousand_rows_cost_no_ten_thousand_programs() -> None:
-    """Fault 24: naive scores 10,000 rows in the time of one program; imputed rows beat one program each."""
+    """Naive scores 10,000 rows in the time of one program; imputed rows beat one program each."""
     rng = np.random.default_rng(0)
     X, y, new = rng.normal(size=(500, 20)), rng.exponential(size=500), rng.normal(size=(10_000, 20))
     naive, imputed = Conditional(mode="naive").fit(X, y), Conditional().fit(X, y)

@@ -6,9 +6,12 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 import pytest
+from click.testing import CliRunner
 
 from lrqr import plugins
+from lrqr.cli import cli
 from lrqr.errors import DataError, UsageError
 from lrqr.study import datasets
 from lrqr.study.datasets import Rows, communities, corrupted_cifar, mmlu, rxrx1, synthetic
@@ -240,3 +243,18 @@ def test_frames_carry_names_predictions_and_labels() -> None:
 
 def test_the_catalog_lists_every_file_of_the_package() -> None:
     assert [entry.name for entry in datasets.catalog().datasets] == list(plugins.names("study.datasets"))
+
+
+@pytest.mark.parametrize(("name", "predictions"), [("communities", 1), ("mmlu", 4)])
+def test_split_writes_disjoint_parts_with_predictions(name: str, predictions: int, tmp_path: Path) -> None:
+    result = CliRunner().invoke(cli, ["datasets", "split", name, "-o", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    parts = {part: pd.read_csv(tmp_path / f"{part}.csv") for part in ("source", "target", "test")}
+    assert "outcome" not in parts["target"]
+    for frame in parts.values():
+        assert sum(column == "prediction" or column.startswith("p_") for column in frame) == predictions
+    rows = pd.concat([frame.drop(columns="outcome", errors="ignore") for frame in parts.values()])
+    assert not rows.duplicated().any()
+    again = CliRunner().invoke(cli, ["datasets", "split", name, "-o", str(tmp_path)])
+    assert again.exit_code != 0
+    assert "exists" in again.output

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from commands import NUMBERS, lrqr, predicted, table, write
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
@@ -32,6 +33,9 @@ from lrqr.stats.diagnosis import (
 from lrqr.stats.ratio import LikelihoodRatio
 from lrqr.stats.support import Support
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 CONTRACT = {
     "n_source", "n_target", "auc", "auc_low", "auc_high", "effective_size", "largest_weight",
     "outside_support", "negative_mass", "verdict", "features",
@@ -44,7 +48,7 @@ def gauss(seed: int, n: int, d: int = 2, shift: float = 0.0) -> np.ndarray:
     return rows
 
 
-# ---- known faults 8, 9, 10
+# ---- no shift, no overlap, one heavy weight
 
 
 def test_the_same_rows_twice_are_no_shift() -> None:
@@ -451,3 +455,46 @@ def test_few_rows_are_not_called_alike() -> None:
     }
     assert promises
     assert all("too few" in promise for promise in promises)
+
+
+def test_no_shift_is_said_to_be_none(tmp_path: Path) -> None:
+    rows = table(300, seed=8)
+    paths = write(tmp_path, source=rows, target=rows[["a", "b"]])
+    found = lrqr("diagnose", paths["source"], paths["target"], "--format", "json").json
+    assert found["verdict"] == "no shift detected"
+    assert found["auc_low"] <= 0.5 <= found["auc_high"]
+    assert found["effective_size"] > 0.8 * 300
+    for method in ("split", "lrqr"):
+        fitted = lrqr(
+            "fit", paths["source"], paths["target"], *NUMBERS, "--method", method, "-o", tmp_path / method
+        )
+        assert "shift: no shift detected" in fitted.err
+    middle = [
+        predicted(tmp_path, rows="source", model=name)["threshold"].median() for name in ("split", "lrqr")
+    ]
+    assert middle[0] == pytest.approx(middle[1], rel=0.2)
+
+
+def test_disjoint_supports_are_no_overlap(tmp_path: Path) -> None:
+    rng = np.random.default_rng(9)
+    source = pd.DataFrame({"x": rng.uniform(0, 1, 200), "yhat": 0.0, "y": rng.normal(size=200)})
+    paths = write(tmp_path, source=source, target=pd.DataFrame({"x": rng.uniform(2, 3, 200), "yhat": 0.0}))
+    ran = lrqr(
+        "diagnose", paths["source"], paths["target"], "--features", "x", "--format", "json", "--strict"
+    )
+    assert ran.code == 3
+    assert ran.json["verdict"] == "no overlap"
+    assert ran.json["outside_support"] > 0.95
+    assert "Error: no overlap: Most target rows lie where there is no source row." in ran.err
+    assert "NaN" not in ran.out
+    arguments = ("fit", paths["source"], paths["target"], *NUMBERS, "-o", tmp_path / "model")
+    strict = lrqr(*arguments, "--strict")
+    assert strict.code == 3
+    assert "of the target rows lie where the source has none; no model was written (--strict)" in strict.err
+    assert not (tmp_path / "model").exists()
+    ran = lrqr(*arguments)
+    assert ran.code == 0
+    assert "shift: no overlap" in ran.err
+    out = predicted(tmp_path)
+    assert out["threshold"].notna().all()
+    assert out["outside_support"].all()

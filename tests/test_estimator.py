@@ -25,7 +25,6 @@ from lrqr.stats.ratio import LikelihoodRatio
 
 
 def test_levels_are_checked_with_a_hint() -> None:
-    """Fault 15."""
     assert check_coverage(0.9) == 0.9
     with pytest.raises(UsageError, match=r"got 90; did you mean 0\.9\?"):
         check_coverage(90)
@@ -115,7 +114,7 @@ def test_infinite_values_survive_strict_json() -> None:
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
 def test_frames_are_matched_by_name(frame: Any) -> None:
-    """Fault 21: the names seen at fit are kept, also in the state, and another order is refused."""
+    """The names seen at fit are kept, also in the state, and another order is refused."""
     rng = np.random.default_rng(0)
     columns = {"a": rng.normal(size=50), "b": rng.normal(size=50)}
     model = WeightedConformal().fit(frame(columns), columns["a"], X_target=frame(columns))

@@ -48,7 +48,7 @@ def test_numbers_pass_and_labels_become_indicators() -> None:
 
 
 def test_columns_are_found_by_name() -> None:
-    """Fault 21: another order, an extra column, a shuffled index; the rows stay where they are."""
+    """Another order, an extra column, a shuffled index; the rows stay where they are."""
     frame = _frame()
     encoder = TableEncoder().fit(frame, frame)
     moved = frame[["height", "member", "color", "age"]].assign(extra="x")

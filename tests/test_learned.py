@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
 
+from lrqr.arrays import LARGEST_SEED
 from lrqr.calibrate import store as artifact
 from lrqr.calibrate.learned import COMPONENTS, WIDE, LearnedFeatures
 from lrqr.calibrate.threshold import TEST_MASS, Offset, ThresholdModel, shape_level
@@ -242,3 +243,8 @@ def test_constants_and_copies_change_nothing() -> None:
     np.testing.assert_array_equal(plain.transform(target), padded.transform(more(target)))
     ratios = [LikelihoodRatio().fit(rows(X), rows(target)) for rows in (np.asarray, more)]
     np.testing.assert_array_equal(ratios[0].source_, ratios[1].source_)
+
+
+def test_the_last_seed_does() -> None:
+    features = LearnedFeatures(random_state=LARGEST_SEED)
+    assert features.fit_transform(*shifted(200, 100))[0].shape == (200, 2)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from commands import predicted, scored
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from lrqr.errors import DataError, UsageError
 from lrqr.methods.lrqr import LRQR
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @parametrize_with_checks([LRQR()])
@@ -215,3 +219,17 @@ def test_a_gap_that_matters_to_the_loss_is_not_called_converged() -> None:
             model = LRQR(regularization=regularization, ridge=0.1).fit(X, scores, X_target=target)
         loss = np.maximum(0.9 * (r := (scores - model.predict(X)) / model.score_scale_), -0.1 * r).mean()
         assert not model.converged_ or model.gap_ <= 1.01e-6 * loss
+
+
+def test_lrqr_is_quantile_regression_where_there_is_no_shift(tmp_path: Path) -> None:
+    rng = np.random.default_rng(6)
+    assert scored(tmp_path, np.abs(rng.normal(size=2000)), features=rng.normal(size=2000)).code == 0
+    assert predicted(tmp_path)["threshold"].median() == pytest.approx(1.645, abs=0.1)
+
+
+@pytest.mark.parametrize("selection", ["auto", "paper"])
+def test_columns_that_never_vary_leave_a_quantile(selection: str) -> None:
+    scores = np.abs(np.random.default_rng(1).normal(size=200))
+    model = LRQR(selection=selection).fit(np.zeros((200, 1)), scores, X_target=np.zeros((100, 1)))
+    (threshold,) = model.predict(np.zeros((1, 1)))
+    assert (threshold >= scores).mean() == pytest.approx(0.9, abs=1 / 200)

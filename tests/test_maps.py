@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from commands import NUMBERS, lrqr, table, write
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from lrqr.calibrate import store as artifact
 from lrqr.calibrate.threshold import ThresholdModel, resolve_map
 from lrqr.calibrate.wrapper import ConformalClassifier, ConformalRegressor
-from lrqr.errors import UsageError
+from lrqr.errors import DataError, UsageError
 from lrqr.methods.lrqr import LRQR
 from lrqr.methods.split import SplitConformal
 from lrqr.methods.weighted import WeightedConformal
@@ -99,3 +100,35 @@ def test_classes_get_the_constant_and_intervals_the_learned_features() -> None:
         ]
     )
     assert (np.diff(thresholds[order]) >= -1e-12).all()
+
+
+def test_a_constant_shape_does_without_the_rule_of_the_paper() -> None:
+    paper, auto = (
+        ThresholdModel(method, feature_map="constant").fit(SOURCE, SCORES, X_target=TARGET).predict(TARGET)
+        for method in (LRQR(selection="paper"), "lrqr")
+    )
+    np.testing.assert_allclose(paper, auto, rtol=1e-9)
+
+
+def test_negative_ratios_are_refused_everywhere() -> None:
+    model = ThresholdModel("lrqr", feature_map="constant")
+    with pytest.raises(DataError, match="ratio is negative"):
+        model.fit(SOURCE, SCORES, X_target=TARGET, ratio=-np.exp(SOURCE[:, 0]))
+    model.fit(SOURCE, SCORES, X_target=TARGET, ratio=np.exp(SOURCE[:, 0]))
+    with pytest.raises(DataError, match="ratio is negative"):
+        model.predict(TARGET[:3], ratio=np.array([-1.0, 2.0, 3.0]))
+
+
+@pytest.mark.usefixtures("small_map")
+def test_what_a_constant_shape_has_no_use_for_is_refused_or_said(tmp_path: Path) -> None:
+    source, target = table(150, seed=4), table(80, 0.5, seed=5)[["a", "b", "yhat"]]
+    paths = write(tmp_path, source=source, target=target, more=table(90, seed=6)[["a", "b", "yhat"]])
+    command = ("fit", paths["source"], paths["target"], *NUMBERS, "-o", tmp_path / "m")
+    ran = lrqr(*command, "--feature-map", "constant", "--ridge", "5")
+    assert ran.code == 2
+    assert "with --feature-map constant has no --ridge" in ran.err
+    ran = lrqr(*command, "--unlabeled-source", paths["more"])
+    assert ran.code == 0
+    assert "--unlabeled-source is not used" in ran.err
+    given = lrqr(*command, "--unlabeled-source", paths["more"], "--feature-map", "given", "--force")
+    assert "--unlabeled-source is not used" not in given.err

@@ -91,7 +91,7 @@ def test_order_of_rows_does_not_matter(name: str) -> None:
 
 
 def test_a_row_does_not_depend_on_its_batch(name: str) -> None:
-    """Fault 7: one by one, in pairs and all at once, to the bit."""
+    """One by one, in pairs and all at once, to the bit."""
     model, new = _fitted(name)
     whole = model.predict(new)
     for size in (1, 2, 7):
@@ -100,7 +100,6 @@ def test_a_row_does_not_depend_on_its_batch(name: str) -> None:
 
 
 def test_two_fits_are_identical(name: str) -> None:
-    """Fault 26."""
     (first, new), (second, _) = _fitted(name), _fitted(name)
     assert np.array_equal(first.predict(new), second.predict(new))
     assert np.array_equal(
@@ -204,14 +203,13 @@ def test_known_ratios_are_used_or_refused(name: str) -> None:
     ("coverage", "message"), [(90, "did you mean 0.9"), (0, "between"), (1, "between"), (1.5, "between")]
 )
 def test_levels_out_of_range_are_refused(name: str, coverage: float, message: str) -> None:
-    """Fault 15."""
     X, y, *_ = _data()
     with pytest.raises(UsageError, match=message):
         _make(name, coverage=coverage).fit(X, y)
 
 
 def test_hard_features_give_no_nan(name: str) -> None:
-    """Faults 9 and 25: disjoint supports, a constant, a duplicated and a huge column, equal scores."""
+    """Disjoint supports, a constant, a duplicated and a huge column, equal scores."""
     X, y, target, new = _data(shift=30.0)
     hard = [np.column_stack([Z, np.ones(len(Z)), Z[:, 0], 1e8 * Z[:, 1]]) for Z in (X, target, new)]
     got = _make(name).fit(hard[0], y, X_target=hard[1]).predict(hard[2])

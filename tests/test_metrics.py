@@ -251,3 +251,11 @@ def test_importance_weighted_standard_error_is_the_spread_over_samples() -> None
 
     assert abs(values.mean() - norm.cdf(0.5)) < 4 * values.std() / 20
     assert errors.mean() == pytest.approx(values.std(), rel=0.15)
+
+
+def test_metrics_take_no_swapped_arguments() -> None:
+    y, lower, upper = np.array([1.0]), np.array([2.0]), np.array([3.0])
+    score = metrics.winkler_score(y=y, lower=lower, upper=upper, nominal=0.9)
+    assert score["mean"] == pytest.approx(21.0)  # the length 1, and 2 / 0.1 times the distance 1
+    with pytest.raises(TypeError):
+        metrics.winkler_score(y, lower, upper, 0.9)  # type: ignore[misc]

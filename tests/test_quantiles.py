@@ -40,12 +40,11 @@ def _brute_force(scores: list[int], weights: list[int], test_weight: int, level:
     [(9, 0.1, 9.0), (8, 0.1, math.inf), (19, 0.1, 18.0), (99, 0.1, 90.0), (19, 0.05, 19.0)],
 )
 def test_split_thresholds_of_one_to_n(n: int, alpha: float, threshold: float) -> None:
-    """S1.1 to S1.3; faults 11 and 12 of known tools (float ranks, interpolation)."""
+    """Float ranks and interpolated quantiles, as some tools have them, fail here."""
     assert conformal_quantile(np.arange(1.0, n + 1), 1 - alpha) == threshold
 
 
 def test_split_threshold_with_ties() -> None:
-    """S1.4."""
     assert conformal_quantile(np.array([1.0, 1, 1, 2, 2]), 0.6) == 2.0
 
 
@@ -53,7 +52,7 @@ def test_split_threshold_with_ties() -> None:
     "alpha", [Fraction(1, 100), Fraction(1, 20), Fraction(1, 10), Fraction(1, 5), Fraction(1, 3)]
 )
 def test_ranks_equal_exact_rational_ranks(alpha: Fraction) -> None:
-    """Fault 11: some tools are wrong in hundreds of these."""
+    """Some tools are wrong in hundreds of these."""
     for n in range(1, 2001):
         exact = math.ceil((n + 1) * (1 - alpha))
         assert conformal_rank(n, 1 - float(alpha)) == exact
@@ -103,24 +102,22 @@ def test_weighted_edge_weights() -> None:
 
 
 def test_tenths_sum_to_one() -> None:
-    """S1.6: cumsum of ten tenths has .8999999999999999 at place 8; the ninth score is right."""
+    """Cumsum of ten tenths has .8999999999999999 at place 8; the ninth score is right."""
     assert _one(list(range(1, 11)), [0.1] * 10, 0.0, 0.9) == 9.0
 
 
 def test_weights_stay_with_their_scores() -> None:
-    """Fault 3: sorted apart, this would be 4."""
+    """Sorted apart, this would be 4."""
     assert _one([4, 1, 3, 2], [1, 8, 1, 2], 1.0, 0.75) == 2.0
 
 
 def test_no_rank_too_wide() -> None:
-    """Fault 4."""
     assert _one(list(range(1, 100)), [1.0] * 99, 1.0, 0.9) == 90.0
     assert _one([1, 2, 3], [1, 1, 2], 0.4, 0.9) == 3.0
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e6])
 def test_each_test_row_has_its_own_mass(scale: float) -> None:
-    """Fault 5."""
     got = weighted_quantile(np.arange(1.0, 21), np.full(20, scale), scale * np.array([0.01, 1.0, 3.0]), 0.9)
     assert got.tolist() == [19.0, 19.0, math.inf]
 

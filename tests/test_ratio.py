@@ -33,7 +33,7 @@ def _gaussians(n: int, m: int, d: int, shift: float, seed: int = 0) -> tuple[np.
 
 
 def test_effective_size_and_share() -> None:
-    """W2.6, and fault 10: one weight of a million among a hundred is worth one row."""
+    """One weight of a million among a hundred is worth one row."""
     assert effective_size(np.array([3.0, 1, 4, 2])) == pytest.approx(10 / 3)
     assert effective_size(np.ones(7)) == 7.0
     assert effective_size(np.zeros(3)) == 0.0
@@ -139,7 +139,7 @@ def test_penalty_is_chosen_by_out_of_fold_loss() -> None:
 
 
 def test_the_same_rows_show_no_shift() -> None:
-    """Fault 8: the same 300×2 rows as both files, and two samples of one distribution."""
+    """The same 300×2 rows as both files, and two samples of one distribution."""
     rows = np.random.default_rng(0).normal(size=(300, 2))
     for source, target in ((rows, rows), (rows, rows[::-1]), _gaussians(300, 300, 2, 0.0, seed=3)):
         ratio = LikelihoodRatio().fit(source, target)
@@ -148,7 +148,7 @@ def test_the_same_rows_show_no_shift() -> None:
 
 
 def test_disjoint_supports_stay_finite() -> None:
-    """Fault 9: x in [0,1] and in [2,3]."""
+    """X in [0,1] and in [2,3]."""
     rng = np.random.default_rng(0)
     source, target = rng.uniform(0, 1, (100, 1)), rng.uniform(2, 3, (100, 1))
     for classifier in ("logistic", "hist-gradient-boosting"):
@@ -241,7 +241,7 @@ def _refusals() -> list[tuple[Any, type[Exception], str]]:
 
 @pytest.mark.parametrize(("call", "kind", "message"), _refusals())
 def test_bad_input_is_named(call: Any, kind: type[Exception], message: str) -> None:
-    """Fault 9: all kinds of bad weights in one message."""
+    """All kinds of bad weights in one message."""
     with pytest.raises(kind, match=message):
         call()
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 import pytest
+from commands import lrqr, predicted, write
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -13,6 +16,9 @@ from hypothesis.extra import numpy as hnp
 from lrqr import plugins
 from lrqr.errors import DataError, UsageError
 from lrqr.scores import scoring
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 NAMES = plugins.names("scores")
 REGRESSION = tuple(name for name in NAMES if plugins.load("scores", name).TASK == "regression")
@@ -192,7 +198,7 @@ def test_aps_against_its_definition() -> None:
 
 @pytest.mark.parametrize("name", ["aps", "raps"])
 def test_randomized_set_lies_inside_the_plain_one(name: str) -> None:
-    """Fault 16: row by row, at the same threshold."""
+    """Row by row, at the same threshold."""
     module = plugins.load("scores", name)
     rng = np.random.default_rng(4)
     probability, uniform = rng.dirichlet(np.full(10, 0.5), size=1000), rng.uniform(size=1000)
@@ -208,7 +214,7 @@ def test_randomized_set_lies_inside_the_plain_one(name: str) -> None:
 
 @pytest.mark.parametrize("randomized", [False, True])
 def test_aps_covers_as_promised(randomized: bool) -> None:
-    """Fault 16: labels drawn from the probabilities, n = 1000, coverage .5, inside a 99 % exact band."""
+    """Labels drawn from the probabilities, n = 1000, coverage .5, inside a 99 % exact band."""
     from scipy.stats import betabinom
 
     aps = plugins.load("scores", "aps")
@@ -229,7 +235,7 @@ def test_aps_covers_as_promised(randomized: bool) -> None:
 
 @pytest.mark.parametrize("name", CLASSIFICATION)
 def test_zero_probability_classes_are_not_in_every_set(name: str) -> None:
-    """Fault 17: 50 right rows [1, 0, 0], 5 wrong rows [.4, .3, .3], α = .05: a row [1, 0, 0] gives {0}."""
+    """50 right rows [1, 0, 0], 5 wrong rows [.4, .3, .3], α = .05: a row [1, 0, 0] gives {0}."""
     module = plugins.load("scores", name)
     probability = np.array([[1.0, 0.0, 0.0]] * 50 + [[0.4, 0.3, 0.3]] * 5)
     outcome = np.array([0] * 50 + [1, 2, 1, 2, 1])
@@ -281,3 +287,27 @@ def test_precomputed_returns_the_threshold() -> None:
     np.testing.assert_array_equal(
         module.region(nothing, np.array([0.5, 2.0])), [[-np.inf, 0.5], [-np.inf, 2.0]]
     )
+
+
+def test_classes_of_probability_zero_stay_out(tmp_path: Path) -> None:
+    sure = pd.DataFrame({"x": 0.0, "p_0": 1.0, "p_1": 0.0, "p_2": 0.0, "y": 0}, index=range(50))
+    wrong = pd.DataFrame({"x": 0.0, "p_0": 0.4, "p_1": 0.3, "p_2": 0.3, "y": 1}, index=range(5))
+    frame = pd.concat([sure, wrong]).assign(x=np.linspace(0.0, 1.0, 55))
+    paths = write(tmp_path, source=frame, target=frame[["x"]], test=frame.head(1))
+    for score in ("lac", "aps"):
+        options = (
+            "--outcome",
+            "y",
+            "--probability",
+            "p_*",
+            "--score",
+            score,
+            "--method",
+            "split",
+            "--alpha",
+            "0.05",
+        )
+        model = tmp_path / score
+        assert lrqr("fit", paths["source"], paths["target"], *options, "-o", model).code == 0
+        out = predicted(tmp_path, rows="test", model=score)
+        assert out[["in_0", "in_1", "in_2"]].to_numpy().tolist() == [[True, False, False]]

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import cvxpy as cp
 import numpy as np
+import pandas as pd
 import pytest
+from commands import NUMBERS, lrqr, predicted, table, write
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -18,6 +21,9 @@ from lrqr import plugins, solvers
 from lrqr.errors import UsageError
 from lrqr.solvers.problem import Problem, best_multiple, pinball
 from lrqr.stats.moments import Moments
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 OURS = [name for name in plugins.names("solvers") if name != "reference"]
 
@@ -318,3 +324,41 @@ def test_without_a_constant_nothing_above_the_quantile_regression_is_called_conv
         assert solution.regularization == problem.regularization
         at_zero += solution.beta == 0.0
     assert 0 < at_zero < 60
+
+
+@pytest.mark.parametrize("case", ["duplicate", "constant", "huge", "wide", "equal"])
+def test_hard_inputs_end_in_certified_thresholds(tmp_path: Path, case: str) -> None:
+    rng = np.random.default_rng(25)
+    given = (*NUMBERS, "--feature-map", "given", "-o")
+    source, target = table(80, 0.0, 1), table(80, 0.5, 2)
+    if case == "wide":
+        noise = [pd.DataFrame(rng.normal(size=(80, 100))).add_prefix("x") for _ in range(2)]
+        source, target = (pd.concat(pair, axis=1) for pair in zip((source, target), noise, strict=True))
+    for frame in (source, target):
+        if case == "duplicate":
+            frame["a2"] = frame["a"]
+        if case == "constant":
+            frame["one"] = 1.0
+        if case == "huge":
+            frame["a"] *= 1e8
+        if case == "equal":
+            frame["y"] = frame["yhat"] + 1.0
+    write(tmp_path, source=source, target=target.drop(columns=["y", "yhat"]), test=target)
+    ran = lrqr("fit", tmp_path / "source.csv", tmp_path / "target.csv", *given, tmp_path / "model")
+    assert ran.code == 0, ran.err
+    fit = lrqr("inspect", tmp_path / "model", "--format", "json").json["fit"]
+    assert fit["converged"]
+    assert fit["gap"] < 1e-5
+    thresholds = predicted(tmp_path, rows="test")["threshold"]
+    assert np.isfinite(thresholds).all()
+    if case in {"duplicate", "constant", "huge"}:
+        # a copy, a constant, or another unit changes nothing
+        write(
+            tmp_path, source=table(80, 0.0, 1), target=table(80, 0.5, 2)[["a", "b"]], plain=table(80, 0.5, 2)
+        )
+        assert (
+            lrqr("fit", tmp_path / "source.csv", tmp_path / "target.csv", *given, tmp_path / "m2").code == 0
+        )
+        np.testing.assert_allclose(
+            thresholds, predicted(tmp_path, rows="plain", model="m2")["threshold"], rtol=1e-5
+        )

@@ -18,7 +18,6 @@ def _threshold(scores: list[float], coverage: float = 0.9) -> float:
 
 
 def test_worked_numbers() -> None:
-    """S1.1, S1.3, S1.4."""
     assert _threshold(list(range(1, 10))) == 9.0
     assert _threshold(list(range(1, 20))) == 18.0
     assert _threshold([1, 1, 1, 2, 2], 0.6) == 2.0
@@ -26,13 +25,12 @@ def test_worked_numbers() -> None:
 
 @pytest.mark.parametrize("n", [5, 8])
 def test_too_few_rows_are_infinite_and_said_so(n: int) -> None:
-    """S1.2; faults 12 and 13."""
     with pytest.warns(LrqrWarning, match=rf"coverage 0.9 needs n >= 9 calibration rows, got {n}"):
         assert _threshold(list(range(1, n + 1))) == math.inf
 
 
 def test_ties_are_covered() -> None:
-    """Fault 7: all scores .5."""
+    """All scores .5."""
     model = SplitConformal().fit(np.zeros((20, 1)), np.full(20, 0.5))
     assert (model.predict(np.zeros((20, 1))) >= 0.5).all()
 

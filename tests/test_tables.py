@@ -162,7 +162,7 @@ def test_frames_in_memory() -> None:
 
 
 def test_features_are_what_both_files_have(tmp_path: Path) -> None:
-    """Fault 21: order is irrelevant, extra columns are ignored, what has a role is no feature."""
+    """Order is irrelevant, extra columns are ignored, what has a role is no feature."""
     frame = _frame()
     source, target = tmp_path / "source.csv", tmp_path / "target.parquet"
     tables.write(source, frame.assign(only_here=1))
@@ -249,7 +249,7 @@ def _spoiled() -> pd.DataFrame:
 def test_missing_values_stop_with_everything_in_one_message(
     suffix: str, batched: bool, tmp_path: Path
 ) -> None:
-    """Fault 20; in batches of 5 too, where the first fault is in the first batch."""
+    """In batches of 5 too, where the first fault is in the first batch."""
     path = tmp_path / f"rows{suffix}"
     tables.write(path, _spoiled())
     roles = tables.resolve(ROLES, path)
@@ -319,7 +319,7 @@ def test_where_every_row_must_get_an_answer_nothing_is_dropped(tmp_path: Path) -
 @pytest.mark.parametrize("missing", [5, 12])
 @pytest.mark.parametrize("dtype", ["float64", "Float64"])
 def test_missing_outcomes_are_never_large_scores(missing: int, dtype: str) -> None:
-    """Fault 20: 5 and 12 of 100, as NaN and as <NA>."""
+    """5 and 12 of 100, as NaN and as <NA>."""
     frame = _frame()
     frame["y"] = frame["y"].astype(dtype)
     frame.loc[: missing - 1, "y"] = pd.NA if dtype == "Float64" else np.nan
@@ -387,7 +387,7 @@ def _classified() -> pd.DataFrame:
 
 
 def test_labels_become_indices_by_name(tmp_path: Path) -> None:
-    """Fault 18: columns in the order b, a, c."""
+    """Columns in the order b, a, c."""
     path = tmp_path / "rows.csv"
     tables.write(path, _classified())
     roles = tables.resolve(CLASSES, path)
@@ -439,7 +439,7 @@ def test_probabilities_are_checked() -> None:
 
 
 def test_weights_must_be_finite_and_not_negative() -> None:
-    """Fault 9: -1, NaN and inf in one error."""
+    """-1, NaN and inf in one error."""
     frame = _frame()
     frame.loc[[1, 2, 3], "w"] = [-1.0, np.nan, np.inf]
     with pytest.raises(DataError) as caught:

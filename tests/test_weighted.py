@@ -24,7 +24,7 @@ def _predict(model: WeightedConformal, weights: list[float]) -> list[float]:
 
 
 def test_worked_numbers() -> None:
-    """W2.1 and faults 3 to 5, through the estimator."""
+    """Worked numbers, through the estimator."""
     with pytest.warns(LrqrWarning, match="needs n >= 9"):
         assert _predict(_fit([3, 1, 4, 2], [3, 1, 4, 2], 0.9), [2.0]) == [math.inf]
     assert _predict(_fit([3, 1, 4, 2], [3, 1, 4, 2], 0.5), [2.0, 7.0]) == [3.0, 4.0]
@@ -35,7 +35,7 @@ def test_worked_numbers() -> None:
 
 
 def test_one_heavy_row_is_warned_about() -> None:
-    """Fault 10: n = 100 rows that are worth one."""
+    """N = 100 rows that are worth one."""
     weights = [1.0] * 99 + [1e6]
     with pytest.warns(LrqrWarning, match=r"effective sample size is 1\.0 of 100 rows.*needs at least 9"):
         model = _fit(list(range(1, 101)), weights, 0.9)
@@ -87,7 +87,7 @@ def test_without_target_or_shift_it_is_split() -> None:
     X, y = rng.normal(size=(50, 2)), rng.normal(size=50)
     split = SplitConformal().fit(X, y).predict(X)
     assert np.array_equal(WeightedConformal().fit(X, y).predict(X), split)
-    # fault 8: the same rows as both files
+    # the same rows as both files
     same = WeightedConformal().fit(X, y, X_target=X).predict(X)
     assert np.abs(np.searchsorted(np.sort(y), same) - np.searchsorted(np.sort(y), split)).max() <= 2
 
@@ -101,7 +101,7 @@ def test_ratios_must_be_known_on_both_sides_or_neither() -> None:
 
 
 def test_weights_change_thresholds() -> None:
-    """Fault 2: weights reach the thresholds, not only some fit."""
+    """Weights reach the thresholds, not only some fit."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=(200, 1))
     y = np.abs(x[:, 0] + 0.1 * rng.normal(size=200))
@@ -111,7 +111,7 @@ def test_weights_change_thresholds() -> None:
 
 
 def test_covers_the_shift_that_split_misses() -> None:
-    """Fault 1: X ~ N(0,1) → N(1,1), noise growing with |x|; split covers about .83."""
+    """X ~ N(0,1) → N(1,1), noise growing with |x|; split covers about .83."""
     rng = np.random.default_rng(0)
     covered = []
     for _ in range(60):

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from commands import LABELS, NUMBERS, classes, lrqr, table, write
+from commands import LABELS, NUMBERS, classes, lrqr, predicted, scored, table, write
 
 import lrqr as package
 from lrqr import plugins
@@ -734,3 +734,118 @@ def test_swapped_quantiles_are_warned_about(tmp_path: Path) -> None:
     assert "lower above upper in 100 % of rows: are the two columns swapped?" in swapped.err
     right = lrqr(*options, "--prediction", "lo,hi", "-o", tmp_path / "n")
     assert "are the two columns swapped" not in right.err
+
+
+@pytest.mark.usefixtures("small_map")
+def test_classes_without_rows_and_labels_without_class(tmp_path: Path) -> None:
+    frame = classes(100, seed=4)
+    seen = frame[frame["y"] != "blue"]
+    paths = write(tmp_path, source=seen, target=frame[["a", "b"]])
+    options = ("--outcome", "y", "--probability", "p_*", "-o")
+    ran = lrqr("fit", paths["source"], paths["target"], *options, tmp_path / "model")
+    assert ran.code == 0
+    assert (
+        "1 of 3 classes have no labeled row: 'blue'; their sets rest on the other classes' scores" in ran.err
+    )
+    frame.loc[16, "y"] = "zzz"
+    paths = write(tmp_path, source=frame)
+    ran = lrqr("fit", paths["source"], tmp_path / "target.csv", *options, tmp_path / "other")
+    assert ran.code == 1
+    expected = (
+        "column 'y': 1 of 100 labels are not among the classes: 'zzz'; classes: red, green, blue (row 17)"
+    )
+    assert expected in ran.err
+
+
+@pytest.mark.usefixtures("small_map")
+def test_an_outcome_of_two_values_suggests_classes(tmp_path: Path) -> None:
+    frame = table(100, seed=1).assign(y=lambda f: (f["a"] > 0).astype(int))
+    paths = write(tmp_path, source=frame, target=frame[["a", "b"]])
+    ran = lrqr("fit", paths["source"], paths["target"], *NUMBERS, "-o", tmp_path / "model")
+    assert ran.code == 0
+    expected = "the outcome 'y' has only two values (0 and 1): if they are classes, use --probability"
+    assert expected in ran.err
+
+
+@pytest.mark.usefixtures("small_map")
+def test_columns_are_matched_by_name(tmp_path: Path) -> None:
+    def make(n: int, shift: float, seed: int) -> pd.DataFrame:
+        frame = table(n, shift, seed)
+        return frame.assign(c=np.where(frame["b"] > 0, "up", "down"))
+
+    test = make(40, 0.5, 3).drop(columns="y")
+    shuffled = test[["c", "yhat", "b", "a"]].assign(extra=1.0)
+    novel = test.assign(c=["sideways", *test["c"][1:]])
+    paths = write(
+        tmp_path,
+        source=make(200, 0.0, 1),
+        target=make(200, 0.5, 2)[["c", "b", "a"]].assign(extra=2.0),
+        test=test,
+        shuffled=shuffled,
+        lacking=test.drop(columns="b"),
+        novel=novel,
+    )
+    ran = lrqr("fit", paths["source"], paths["target"], *NUMBERS, "-o", tmp_path / "model")
+    assert ran.code == 0, ran.err
+    pd.testing.assert_frame_equal(predicted(tmp_path, rows="test"), predicted(tmp_path, rows="shuffled"))
+    ran = lrqr("predict", tmp_path / "model", paths["lacking"], "-o", tmp_path / "l.csv")
+    assert ran.code == 1
+    assert "feature column 'b' does not exist" in ran.err
+    ran = lrqr("predict", tmp_path / "model", paths["novel"], "-o", tmp_path / "n.csv")
+    assert ran.code == 0
+    assert "'sideways'" in ran.err
+    assert pd.read_csv(tmp_path / "n.csv")["outside_support"][0]
+
+
+def test_predictions_do_not_replace_the_rows_they_are_of(tmp_path: Path) -> None:
+    assert scored(tmp_path, np.arange(1.0, 31.0), "--method", "split").code == 0
+    rows = tmp_path / "target.csv"
+    before = rows.read_bytes()
+    ran = lrqr("predict", tmp_path / "model", rows, "-o", rows, "--force")
+    assert ran.code == 2
+    assert "is the input itself" in ran.err
+    assert rows.read_bytes() == before
+
+
+def test_a_negative_seed_is_named(tmp_path: Path) -> None:
+    ran = scored(tmp_path, np.arange(1.0, 31.0), "--seed", "-1")
+    assert ran.code == 2
+    assert "--seed" in ran.err
+
+
+@pytest.mark.usefixtures("small_map")
+@pytest.mark.parametrize("name", ["threshold", "size", "in_red", "outside_support"])
+def test_an_id_with_the_name_of_an_answer_is_refused(tmp_path: Path, name: str) -> None:
+    source, target = classes(120, seed=1), classes(60, 0.5, seed=2).drop(columns="y")
+    named = {"source": source.assign(**{name: range(120)}), "target": target.assign(**{name: range(60)})}
+    paths = write(tmp_path, **named, plain=source, plain_target=target)
+    ran = lrqr("fit", paths["source"], paths["target"], *LABELS, "--id", name, "-o", tmp_path / "m")
+    assert ran.code == 2
+    assert f"--id {name!r}: predict writes a column of that name itself" in ran.err
+    assert not (tmp_path / "m").exists()
+    assert lrqr("fit", paths["plain"], paths["plain_target"], *LABELS, "-o", tmp_path / "m").code == 0
+    out = tmp_path / "out.csv"
+    assert lrqr("predict", tmp_path / "m", paths["target"], "--id", name, "-o", out).code == 2
+    assert not out.exists()
+
+
+@pytest.mark.usefixtures("small_map")
+def test_compare_pairs_a_size_with_its_own_spread(tmp_path: Path) -> None:
+    """Infinite thresholds give sets of all classes: a finite size, and not the clipped one."""
+    frames = {
+        "source": classes(60, seed=1),
+        "target": classes(50, 1.0, seed=2).drop(columns="y"),
+        "test": classes(120, 1.0, seed=3),
+    }
+    paths = write(tmp_path, **frames)
+    options = (*LABELS, "--splits", "3", "--coverage", "0.98", "-o", tmp_path / "run", "--format", "json")
+    ran = lrqr("compare", paths["source"], paths["target"], paths["test"], *options)
+    assert ran.code == 0, ran.err
+    runs = pd.read_csv(tmp_path / "run" / "results.csv")
+    sizes = runs.pivot_table(index="split", columns="method", values="size_allow")
+    for row in ran.json["methods"]:
+        own = sizes[row["name"]]
+        assert row["size"] == pytest.approx(own.mean())
+        assert row["size_se"] == pytest.approx(own.std() / np.sqrt(3), abs=1e-9)
+        assert row["size_difference"] == pytest.approx((own - sizes["lrqr"]).mean(), abs=1e-9)
+    assert (runs["size_allow"] > runs["size"]).any()
