@@ -284,6 +284,17 @@ class Profile(Result):
     """Third quartile."""
 
 
+class Examples(Result):
+    """Some judged rows, in the order of the middle of their intervals."""
+
+    outcome: list[float]
+    """The outcome of each row."""
+    lower: list[Number]
+    """Lower end of its interval."""
+    upper: list[Number]
+    """Upper end of its interval."""
+
+
 class Candidate(Result):
     """One row of the cross-validation table."""
 
@@ -565,6 +576,8 @@ class Evaluation(Result):
     """Coverage reached at 50 to 95 %, for the methods `lrqr` and `split`."""
     methods: list[Method] = Field(default_factory=list)
     """The model and other methods on the same rows."""
+    examples: Examples | None = None
+    """Outcomes and intervals of at most 60 random rows; null for sets and without outcomes."""
     profiles: list[Profile] = Field(default_factory=list)
     """Thresholds against the most shifted features."""
     selection: list[Candidate] = Field(default_factory=list)

@@ -231,9 +231,23 @@ def test_comparison_says_all_that_was_found() -> None:
     text = Page(rendered("comparison")).text
     for said in (
         "one", "two", "20 random splits", "70%", "± 1.23%", "1.25", "∞", "25%", "0.0625",
-        "coverage − lrqr", "−20%", "−0.375", "it covers", "0.86 to 0.94", "holds", "differ from the paper's",
+        "coverage − lrqr, points", "−20 ", "−0.375", "it covers", "0.86 to 0.94", "holds", "differ from the paper's",
     ):  # fmt: skip
         assert said in text, said
+
+
+def test_a_few_intervals_are_drawn_with_the_outcomes_that_came() -> None:
+    """The first picture: two of three outcomes inside, one of the intervals without an end."""
+    examples = {"outcome": [1.0, 9.0, 5.0], "lower": [0.0, 2.0, "-inf"], "upper": [2.0, 4.0, "inf"]}
+    html = render(evaluation() | {"examples": examples})
+    assert (
+        html.index("intervals-title") < html.index("methods-coverage-title") < html.index("calibration-title")
+    )
+    assert (
+        "3 rows with their intervals; 2 outcomes lie inside and 1 outside, where 90% inside was promised."
+        in html
+    )
+    assert "intervals-title" not in render(evaluation())
 
 
 def test_infinite_sizes_are_drawn_as_the_largest_score_and_called_that() -> None:

@@ -17,6 +17,7 @@ from lrqr.results import (
     Candidate,
     Coverage,
     Evaluation,
+    Examples,
     Fit,
     Group,
     Histogram,
@@ -45,6 +46,7 @@ _NO_GROUP = "(missing)"  # the group of rows that name none: they count in the c
 _PROFILES = 3  # features whose effect on the threshold is drawn
 _BINS = 12
 _HISTOGRAM = 30
+_EXAMPLES = 60  # rows whose intervals are drawn
 _SLAB_ROWS = 50  # with fewer rows in it, the coverage in the worst slab says little
 # what the fit could not promise, labels may show to hold all the same
 _REMARK = (
@@ -107,6 +109,7 @@ def evaluate(
         shift=_shift(fitted, rows),
         levels=_levels(fitted, sample, rows.inside),
         methods=_side_by_side(fitted, sample, infinite),
+        examples=_examples(sample, rows.answer),
         profiles=_profiles(fitted, rows.answer),
         selection=[Candidate.read(row) for row in facts["selection"]],
         criterion=_CRITERIA.get(facts["parameters"].get("selection", ""), ""),
@@ -291,6 +294,22 @@ def _side_by_side(model: CalibratedModel, sample: Sample, infinite: Infinite) ->
             row["size_clipped"] = float(_judge(model, sample, "clip", method).sizes.mean())
         found.append(Method(name=name, **row))
     return found
+
+
+def _examples(sample: Sample, answer: Answer) -> Examples | None:
+    """Return the intervals of a few rows beside their outcomes, to be looked at."""
+    if sample.outcome is None or answer.region.dtype == np.bool_ or answer.region.ndim != 2:
+        return None
+    rows = np.random.default_rng(0).permutation(len(sample))[:_EXAMPLES]
+    outcome, (lower, upper) = np.asarray(sample.outcome)[rows], answer.region[rows].T
+    middle = np.where(np.isfinite(upper - lower), (lower + upper) / 2.0, outcome)
+    order = np.argsort(middle, kind="stable")
+    return Examples(
+        **{
+            k: v[order].tolist()
+            for k, v in zip(("outcome", "lower", "upper"), (outcome, lower, upper), strict=True)
+        }
+    )
 
 
 def _profiles(model: CalibratedModel, answer: Answer) -> list[Profile]:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from lrqr.results import (
         Candidate,
         Concentration,
+        Examples,
         Feature,
         Histogram,
         Level,
@@ -172,6 +173,37 @@ def calibration(levels: Sequence[Level], nominal: float) -> Figure | None:
             f"Farthest from its promise: {percent(worst.coverage)} where it was {percent(worst.nominal)}."
         )
         return finish(drawing, "calibration", "Coverage against nominal level", words)
+
+
+def intervals(examples: Examples | None, *, outcome: str, nominal: float) -> Figure | None:
+    """Intervals of a few rows with the outcomes that came; those outside stand out."""
+    if examples is None or not examples.outcome:
+        return None
+    y = np.array(examples.outcome, dtype=np.float64)
+    lower, upper = np.array(examples.lower, dtype=np.float64), np.array(examples.upper, dtype=np.float64)
+    inside, place = (lower <= y) & (y <= upper), np.arange(len(y))
+    ends = np.concatenate([y, lower, upper])
+    ends = ends[np.isfinite(ends)]
+    edge = 0.03 * float(np.ptp(ends)) or 1.0  # infinite ends run out of the picture
+    low, high = float(ends.min()) - edge, float(ends.max()) + edge
+    with canvas(3.4) as (drawing, axes):
+        axes.vlines(
+            place, np.clip(lower, low, high), np.clip(upper, low, high), color=SERIES[0], alpha=0.45, lw=3
+        )
+        axes.plot(place[inside], y[inside], "o", color=INK, markersize=3, label="outcome inside")
+        axes.plot(place[~inside], y[~inside], "X", color=SERIES[1], markersize=7, label="outcome outside")
+        axes.set(
+            xlabel="rows, in the order of their interval's middle", ylabel=short(outcome, 30) or "outcome"
+        )
+        axes.set_xticks([])
+        axes.set_ylim(low, high + 0.2 * (high - low))  # room for the legend
+        axes.legend(loc="upper left", ncols=2)
+        caption = f"Intervals of {len(y)} of the rows, drawn at random, and their outcomes"
+        words = (
+            f"{len(y)} rows with their intervals; {int(inside.sum())} outcomes lie inside and "
+            f"{int((~inside).sum())} outside, where {percent(nominal)} inside was promised."
+        )
+        return finish(drawing, "intervals", caption, words)
 
 
 def coverage_bars(groups: Sequence[Group], nominal: float, *, name: str, caption: str) -> Figure | None:

@@ -12,6 +12,7 @@ from markupsafe import Markup
 from lrqr.errors import UsageError
 from lrqr.results import Comparison, Evaluation, Panel, parse
 from lrqr.show import figures, words
+from lrqr.show.text import won
 from lrqr.stats.diagnosis import PROMISES
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ def render(result: Reported) -> str:
         verdicts=words.VERDICTS,
         shift_words=PROMISES,
         level_of=words.LEVEL_OF,
+        won=won,
         picture=lambda figure: Markup(figure.svg),  # noqa: S704 - drawn by lrqr.show.figures, escaped there
     )
     template = environment.get_template(f"{type(result).__name__.lower()}.html.j2")
@@ -140,6 +142,7 @@ def _draw_evaluation(page: Evaluation) -> dict[str, Sequence[Figure | None]]:
     bars = figures.coverage_bars
     of = "length" if page.task == "regression" else "size"
     return {
+        "examples": [figures.intervals(page.examples, outcome=page.outcome, nominal=page.nominal)],
         "coverage": [figures.calibration(page.levels, page.nominal)],
         "size": [figures.sizes(page.size.histogram, unit=size_name(page), median=page.size.median)],
         "groups": [bars(page.groups, page.nominal, name="groups", caption="Coverage by group")],
