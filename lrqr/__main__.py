@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import sys
+
 
 def main() -> None:
     """Run the command line."""
-    from lrqr.cli import cli
+    try:
+        from lrqr.cli import cli
 
-    cli(prog_name="lrqr")
+        cli(prog_name="lrqr")
+    except KeyboardInterrupt:  # while the libraries are imported
+        sys.exit(130)
 
 
 if __name__ == "__main__":

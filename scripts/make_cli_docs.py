@@ -33,6 +33,8 @@ shows the traceback as well.
 | 2 | an option, or a combination of options, that makes no sense |
 | 3 | a check failed: `--fail-under`, `--check`, `--strict` without overlap, `datasets verify` |
 | 4 | not converged, with `--strict` |
+| 130 | stopped by Ctrl-C |
+| 141 | the reader of the output left early, such as `head` |
 
 **Columns** are found by name; where several may be given, repeat the option, separate names by commas, or
 use a pattern such as `'p_*'`. Features are all columns that source and target have and that play no other

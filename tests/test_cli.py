@@ -417,3 +417,24 @@ def test_a_file_of_options_that_is_none(tmp_path: Path, content: bytes, message:
     assert message in ran.err
     if content == b"\xff":
         assert lrqr("reproduce", config).code == 2
+
+
+def test_ctrl_c_is_one_word_and_exit_130(folder: Path) -> None:
+    code = (
+        "import os, signal, sys\nfrom lrqr.__main__ import main\nfrom lrqr.calibrate import model\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "model.load = lambda path: os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.argv[1:] = ['inspect', sys.argv[1]]\nmain()\n"
+    )
+    command = [sys.executable, "-c", code, str(folder / "model")]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (130, "", "Interrupted\n")
+
+
+def test_a_reader_that_leaves_early_is_no_error(folder: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "lrqr", "inspect", str(folder / "model"), "--format", "json"]
+    ran = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writing)
+    assert (ran.returncode, ran.stderr) == (141, "")

@@ -231,7 +231,8 @@ def test_comparison_says_all_that_was_found() -> None:
     text = Page(rendered("comparison")).text
     for said in (
         "one", "two", "20 random splits", "70%", "± 1.23%", "1.25", "∞", "25%", "0.0625",
-        "coverage − lrqr, points", "−20 ", "−0.375", "it covers", "0.86 to 0.94", "holds", "differ from the paper's",
+        "coverage − lrqr, points", "−20 ", "−0.375", "it covers", "0.86 to 0.94", "holds",
+        "differ from the paper's",
     ):  # fmt: skip
         assert said in text, said
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import traceback
 import warnings
@@ -18,6 +19,8 @@ from lrqr.show.terminal import say, warn
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+_INTERRUPTED = 130  # 128 + the number of the signal, as shells count: SIGINT
+_BROKEN_PIPE = 141  # SIGPIPE
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
@@ -58,8 +61,14 @@ class Commands(click.Group):
         try:
             with _shown_warnings():
                 return super().invoke(ctx)
-        except (click.exceptions.Exit, click.ClickException, click.Abort, BrokenPipeError):
+        except (click.exceptions.Exit, click.ClickException, click.Abort):
             raise
+        except KeyboardInterrupt:
+            say("Interrupted")
+            ctx.exit(_INTERRUPTED)
+        except BrokenPipeError:  # the reader, such as head, has enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            ctx.exit(_BROKEN_PIPE)
         except Exception as error:  # noqa: BLE001 - the boundary: no traceback, unless asked for
             if ctx.find_root().params.get("debug"):
                 traceback.print_exc()
