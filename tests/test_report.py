@@ -25,6 +25,7 @@ from pydantic import ValidationError
 from lrqr.errors import DataError, UsageError
 from lrqr.results import Comparison, Diagnosed, Evaluation, Shift, parse
 from lrqr.show import page as pages
+from lrqr.show import text as texts
 from lrqr.show.words import number, percent, plain
 from lrqr.stats.diagnosis import diagnose
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 HOSTILE = "<script>alert(1)</script> $a$ \"b\" 'c' & ]]> %"
+OBEYED = "\x1b[31mred\u202e=1\n"  # an escape sequence, a mark of direction, a new line
 
 
 def shift() -> dict[str, Any]:
@@ -249,6 +251,27 @@ def test_a_few_intervals_are_drawn_with_the_outcomes_that_came() -> None:
         in html
     )
     assert "intervals-title" not in render(evaluation())
+
+
+def test_control_characters_of_names_are_spelled_out() -> None:
+    """In groups, features, titles and pictures; so a name can neither color a terminal nor reorder a line."""
+    values = evaluation()
+    values |= {"title": OBEYED, "outcome": OBEYED, "group_column": OBEYED}
+    values["groups"] = [group | {"name": OBEYED} for group in values["groups"]]
+    html, text = render(values), texts.render(parse(values), "table")
+    for shown in (html, text):
+        assert "\x1b" not in shown
+        assert "\u202e" not in shown
+        assert r"\x1b[31mred\u202e=1\n" in shown
+
+
+@pytest.mark.parametrize("name", ["=cmd|' /C calc'!A0", "+1+1", "-2+3", "@SUM(1)", "\t=1"])
+def test_cells_that_a_spreadsheet_would_run_are_quoted(name: str) -> None:
+    values = evaluation()
+    values["groups"] = [group | {"name": name, "coverage": -0.5} for group in values["groups"]]
+    rows = dict(csv.reader(texts.render(parse(values), "csv").splitlines()))
+    assert rows["groups.0.name"] == "'" + name
+    assert rows["groups.0.coverage"] == "-0.5"
 
 
 def test_infinite_sizes_are_drawn_as_the_largest_score_and_called_that() -> None:

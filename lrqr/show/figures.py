@@ -21,7 +21,7 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from lrqr.results import Group
-from lrqr.show.words import number, percent
+from lrqr.show.words import number, percent, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -92,6 +92,7 @@ def canvas(height: float) -> Iterator[tuple[Canvas, Axes]]:
 
 def short(text: str, longest: int = 24) -> str:
     """Return ``text``, cut with an ellipsis when longer than ``longest``."""
+    text = visible(text)
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
@@ -124,6 +125,7 @@ def _band(axes: Axes, x: Sequence[float], low: Sequence[float | None], high: Seq
 
 def finish(drawing: Canvas, name: str, caption: str, description: str) -> Figure:
     """Return the drawing as SVG that fits into the page."""
+    caption, description = visible(caption), visible(description)
     buffer = io.StringIO()
     with mpl.rc_context({"svg.hashsalt": name}):  # same numbers, same bytes
         drawing.savefig(
@@ -236,7 +238,7 @@ def sizes(histogram: Histogram | None, *, unit: str, median: float | None) -> Fi
             axes.axvline(median, color=INK, linewidth=1, dashes=(4, 3), label=f"median {number(median)}")
             axes.legend(loc="upper right")
         axes.grid(visible=False, axis="x")
-        axes.set(xlabel=unit, ylabel="rows")
+        axes.set(xlabel=short(unit, 50), ylabel="rows")
         busiest = int(np.argmax(counts))
         words = (
             f"Histogram of {number(float(counts.sum()))} finite sizes from {number(edges[0])} to "

@@ -33,6 +33,7 @@ def render(result: Reported) -> str:
         loader=PackageLoader("lrqr.show", "templates"),
         autoescape=True,
         undefined=StrictUndefined,
+        finalize=lambda value: words.visible(value) if type(value) is str else value,
         trim_blocks=True,
         lstrip_blocks=True,
     )

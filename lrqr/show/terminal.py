@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import io
+import os
 import shutil
 import sys
 import textwrap
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
-from lrqr.show.words import cell
+from lrqr.show.words import LEVEL_OF, cell, visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 _PLAIN_WIDTH = 200
+_TINTS = {"good": 32, "fair": 33, "bad": 31}  # green, yellow, red
 _GAP = 3  # between two columns of a table
 _NARROWEST = 20  # columns for a text beside its label
 
@@ -33,11 +35,20 @@ def warn(message: object) -> None:
     say(f"Warning: {message}")
 
 
+def tinted(text: str) -> str:
+    """Color the verdict that a text begins with, on a terminal that has colors."""
+    verdict = next((word for word in LEVEL_OF if text.startswith(word)), "")
+    if not verdict or not sys.stdout.isatty() or os.environ.get("NO_COLOR"):
+        return text
+    return f"\x1b[{_TINTS[LEVEL_OF[verdict]]}m{verdict}\x1b[0m{text[len(verdict) :]}"
+
+
 def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, title: str | None = None) -> str:
     """Lay out a table; on a terminal as wide as that, otherwise plain text as wide as it needs."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     on_terminal = sys.stdout.isatty()
     laid_out = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold cyan")
@@ -48,13 +59,13 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, title: str |
         whole = bool(numeric or index == 0)
         laid_out.add_column(name, justify="right" if numeric else "left", overflow="fold", no_wrap=whole)
     for row in texts:
-        laid_out.add_row(*row)
+        laid_out.add_row(*(Text.from_ansi(tinted(text)) for text in row))
     buffer = io.StringIO()
     width = None if on_terminal else _PLAIN_WIDTH
     console = Console(file=buffer, width=width, force_terminal=on_terminal, highlight=False, markup=False)
     console.print(laid_out)
     lines = [line.rstrip() for line in buffer.getvalue().rstrip().splitlines()]
-    return "\n".join(([title] if title else []) + [line for line in lines if line])
+    return "\n".join(([visible(title)] if title else []) + [line for line in lines if line])
 
 
 def fitting(

@@ -15,8 +15,18 @@ from lrqr.results import (
     Table,
     Verification,
 )
-from lrqr.show.terminal import fitting, table, wrapped
-from lrqr.show.words import MISSING, VERDICTS, cell, fixed_percent, flatten, short_number, to_csv, to_json
+from lrqr.show.terminal import fitting, table, tinted, wrapped
+from lrqr.show.words import (
+    MISSING,
+    VERDICTS,
+    cell,
+    fixed_percent,
+    flatten,
+    short_number,
+    to_csv,
+    to_json,
+    visible,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -318,7 +328,8 @@ def _diagnosis(result: Diagnosed) -> str:
     ]
     names = ("feature", "difference", "coefficient", "source mean", "target mean")
     title = "most shifted features: difference of the means in standard deviations"
-    return _pairs("source and target", rows) + "\n\n" + table(names, features, title=title)
+    shown, kept, _ = fitting(names, features, ("coefficient",))
+    return _pairs("source and target", rows) + "\n\n" + table(shown, kept, title=title)
 
 
 def _model(result: Model) -> str:
@@ -393,10 +404,13 @@ _LAYOUTS: dict[type[Result], Callable[[Any], str]] = {
 
 def _pairs(title: str, rows: Sequence[tuple[str, Any]]) -> str:
     width = max(len(name) for name, _ in rows)
-    lines = [
-        wrapped(cell(value), first=f"  {name:<{width}}  ", rest=" " * (width + 4)) for name, value in rows
-    ]
-    return "\n".join([title, *lines])
+    lines = []
+    for name, value in rows:
+        text, first = cell(value), f"  {name:<{width}}  "
+        shown = wrapped(text, first=first, rest=" " * (width + 4))
+        verdict = name in {"verdict", "shift"}
+        lines.append(first + tinted(shown.removeprefix(first)) if verdict else shown)
+    return "\n".join([visible(title), *lines])
 
 
 def _between(low: float | None, high: float | None) -> str:

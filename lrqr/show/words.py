@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from lrqr.results import Result
 
 MISSING = "–"
+_FORMULAS = ("=", "+", "-", "@", "\t", "\r")
+_JOINERS = "\u200c\u200d"  # which some scripts and emoji need between letters
 _LONGEST = 1e15  # from here on the digits are no longer exact
 
 VERDICTS = {
@@ -83,6 +85,16 @@ def short_number(value: float, digits: int = 4, sign: str = "") -> str:
     return f"{value:{sign}.0f}" if long else f"{value:{sign}.{digits}g}"
 
 
+def visible(text: str) -> str:
+    """Return a text from a user's file with its control characters and marks of direction spelled out.
+
+    Names may hold escape sequences, which a terminal obeys, or marks that reorder what stands around them.
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in _JOINERS else ascii(c)[1:-1] for c in text)
+
+
 def plain(value: Any, figure: Callable[[float], str] = number) -> str:
     """Return any value for a reader, with numbers as ``figure`` writes them."""
     if value is None or value == "":
@@ -93,7 +105,7 @@ def plain(value: Any, figure: Callable[[float], str] = number) -> str:
         return figure(value)
     if isinstance(value, list | tuple):
         return ", ".join(plain(item, figure) for item in value)
-    return str(value)
+    return visible(str(value))
 
 
 def cell(value: Any) -> str:
@@ -137,8 +149,19 @@ def to_csv(rows: Sequence[Mapping[str, Any]]) -> str:
     buffer = io.StringIO()
     writer = csv.DictWriter(buffer, names, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
+    writer.writerows({name: _inert(value) for name, value in row.items()} for row in rows)
     return buffer.getvalue()
+
+
+def _inert(value: Any) -> Any:
+    """Quote a text that a spreadsheet would run as a formula; numbers stay as they are."""
+    if not isinstance(value, str) or not value.startswith(_FORMULAS):
+        return value
+    try:
+        float(value)
+    except ValueError:
+        return "'" + value
+    return value
 
 
 def flatten(result: Result) -> list[tuple[str, str]]:
