@@ -310,6 +310,35 @@ class Candidate(Result):
     """Whether this candidate was chosen."""
 
 
+class Labels(Result):
+    """What labeled target rows said of the thresholds fitted without them, and how they corrected these."""
+
+    n: int
+    """Number of labeled target rows."""
+    coverage: Number
+    """Share of them that the thresholds fitted without them cover."""
+    low: Number
+    """Lower end of its Clopper–Pearson interval."""
+    high: Number
+    """Upper end of its Clopper–Pearson interval."""
+    p_coverage: Number
+    """Exact two-sided p-value of that share against the promised coverage."""
+    p_scores: Number
+    """Two-sample test of their scores against the source's, given the learned features: p-value."""
+    contradicted: bool
+    """Whether twice the smaller p-value is below 5 %: then more than the features shifted."""
+    drop: float
+    """A lower coverage,"""
+    power: Number
+    """and the chance that the exact test sees it with so many labels."""
+    target_mass: Number = None
+    """Weight of the labeled target rows in the offset; the rest is the source's."""
+    share: Number = None
+    """Weight of the source's threshold in the shape; the rest is a constant's."""
+    offset: Number = None
+    """What is added to that shape, in score units."""
+
+
 class Fit(Result):
     """What a fit came to. Which of the solver's facts there are depends on the method and the feature map."""
 
@@ -361,6 +390,8 @@ class Fit(Result):
     """The cross-validation table (in `inspect`; `evaluate` has it beside)."""
     dropped: int | None = None
     """Number of source rows left out for missing values."""
+    labeled: Labels | None = None
+    """What labeled target rows said; absent without them."""
 
 
 class Method(Result):
@@ -553,9 +584,11 @@ class Evaluation(Result):
     causes: list[str] = Field(default_factory=list)
     """Why the coverage is not as promised, as far as the data say, with their evidence."""
     known_file: str = ""
-    """The input of the fit that this file is, by its sha256: `source`, `target`, `unlabeled_source`."""
+    """The input that this file is (sha256): `source`, `target`, `unlabeled_source`, `labeled_target`."""
     known_rows: Number = None
     """Share of the rows with exactly the score of a calibration row; null where scores repeat, or unknown."""
+    known_labels: int | None = None
+    """Number of rows that the fit had as labeled target rows; absent if it had none."""
     weighted_coverage: WeightedCoverage | None = None
     """Source coverage weighted towards the target: all that can be said without outcomes."""
     size: Size

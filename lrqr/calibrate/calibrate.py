@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lrqr import plugins
+from lrqr.calibrate import labeled as labels
 from lrqr.calibrate.base import BaseLearner
 from lrqr.calibrate.threshold import TEST_MASS, ThresholdModel
 from lrqr.errors import LrqrWarning
@@ -64,9 +65,10 @@ def calibrate(
     *,
     unlabeled: FloatArray | None = None,
     ratio: LikelihoodRatio | None = None,
+    labeled: Rows | None = None,
     stacklevel: int = 2,
 ) -> ThresholdModel:
-    """Score the source rows and fit thresholds on them.
+    """Score the source rows and fit thresholds on them; with labeled target rows, correct these.
 
     Parameters
     ----------
@@ -81,6 +83,8 @@ def calibrate(
     ratio : LikelihoodRatio, optional
         Fitted on the source rows (``unlabeled`` ones if there are any) and the target rows, to be shared by
         several methods. Each method that needs one fits its own otherwise.
+    labeled : Rows, optional
+        Labeled target rows, with what the source rows have; see `lrqr.calibrate.labeled`. At least 20.
     stacklevel : int
         Of the warnings; 2 is the caller of this function.
 
@@ -106,9 +110,28 @@ def calibrate(
         prediction_target=None if target is None else target.prediction,
         levels=options.levels,
     )
+    if labeled is not None:
+        model.labeled_ = _learn_from(labeled, model, source, options.score)
     for message in _cautions(model, source, options, unlabeled=unlabeled is not None):
         warnings.warn(message, LrqrWarning, stacklevel=stacklevel)
     return model
+
+
+def _learn_from(rows: Rows, model: ThresholdModel, source: Rows, score: str) -> labels.Labeled:
+    """Test labeled target rows against the fitted thresholds, at every level, and learn a correction."""
+    own, scores = scores_of(source, score), scores_of(rows, score)
+    ours, theirs = {}, {}
+    for level in (model.coverage_, *model.levels_):
+        at = model if level == model.coverage_ else model.at(level)
+        weights = np.asarray(getattr(at.estimator_, "weights_", np.ones(len(own))))
+        if at.offset_ is None:
+            thresholds = thresholds_of(at, source)
+        else:  # of models that have not seen the row
+            weights = at.offset_.ratios
+            thresholds = own - at.offset_.residuals + at.offset_.lift(weights)
+        ours[level] = labels.Sample(own, thresholds, weights)
+        theirs[level] = labels.Sample(scores, thresholds_of(at, rows), np.ones(len(scores)))
+    return labels.learn(ours, theirs, rows.features, model.coverage_)
 
 
 def scores_of(rows: Rows, score: str) -> FloatArray:
@@ -156,6 +179,13 @@ def _cautions(model: ThresholdModel, source: Rows, options: Options, *, unlabele
         message = weight_warning(np.asarray(source.ratio), model.coverage_, mass)
         if message:
             yield message
+    if model.labeled_ is not None and model.labeled_.evidence["contradicted"]:
+        found = model.labeled_.evidence
+        yield (
+            f"{found['n']} labeled target rows contradict that only the features shifted (the thresholds "
+            f"fitted without them cover {100 * found['coverage']:.0f} %): answers now rest on these rows, "
+            f"{100 * found['target_mass']:.0f} % of the offset, and on rows drawn like them"
+        )
     if options.score == "cqr" and source.prediction is not None:
         crossed = float(np.mean(source.prediction[:, 0] > source.prediction[:, 1]))
         if crossed > _MOST:

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, clone
 
 from lrqr import plugins
 from lrqr.arrays import as_matrix, as_vector
+from lrqr.calibrate.labeled import Labeled
 from lrqr.calibrate.learned import LearnedFeatures
 from lrqr.errors import DataError, UsageError
 from lrqr.methods.estimator import as_ratio, check_coverage
@@ -200,7 +201,11 @@ class ThresholdModel(BaseEstimator):
         Whether `predict` asks for the known ratios of its rows.
     n_source_ : int
         The number of calibration rows.
+    labeled_ : Labeled or None
+        What labeled target rows say of the thresholds, and how they correct them; set by `calibrate`.
     """
+
+    labeled_: Labeled | None = None
 
     def __init__(
         self,
@@ -326,7 +331,7 @@ class ThresholdModel(BaseEstimator):
         known = None if ratio is None else as_ratio(ratio, X.shape[0])
         if self.learned_ is None or self.offset_ is None:
             thresholds = np.asarray(self.estimator_.predict(X, ratio=known), dtype=np.float64)
-            return cap_infinite(thresholds, infinite, self.largest_score_)
+            return self._answer(thresholds, infinite)
         if self.known_ratio_ != (known is not None):
             raise UsageError(
                 "the model was fitted with known ratios: pass ratio= for these rows too"
@@ -340,12 +345,18 @@ class ThresholdModel(BaseEstimator):
         lift = self.offset_.lift(weights)
         # rounded up by the last bits: h + (S - h) may fall short of S, and ties are covered
         slack = np.where(np.isfinite(lift), _ROUNDING * (np.abs(shape) + np.abs(lift)), 0.0)
-        thresholds = np.asarray(shape + lift + slack, dtype=np.float64)
+        return self._answer(np.asarray(shape + lift + slack, dtype=np.float64), infinite)
+
+    def _answer(self, thresholds: FloatArray, infinite: Infinite) -> FloatArray:
+        """Correct thresholds by what labeled target rows say, and apply the policy for infinite ones."""
+        if self.labeled_ is not None:
+            thresholds = self.labeled_.apply(thresholds, self.coverage_)
         return cap_infinite(thresholds, infinite, self.largest_score_)
 
     def to_state(self) -> dict[str, Any]:
         """All that `predict` needs, as JSON values and arrays."""
-        return {
+        labeled = {} if self.labeled_ is None else {"labeled": self.labeled_.to_state()}
+        return labeled | {
             "method": self.method_,
             "feature_map": self.feature_map_,
             "coverage": self.coverage_,
@@ -385,6 +396,8 @@ class ThresholdModel(BaseEstimator):
         if state["learned"] is not None:
             model.learned_ = LearnedFeatures.from_state(state["learned"])
             model.offset_ = Offset.from_state(state["offset"])
+        if "labeled" in state:
+            model.labeled_ = Labeled.from_state(state["labeled"])
         model.levels_ = {}
         for row in state["levels"]:
             own = model.offset_ and replace(model.offset_, residuals=row["residuals"], level=row["level"])

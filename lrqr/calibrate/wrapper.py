@@ -99,7 +99,16 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
         self.infinite = infinite
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, *, X_target: Any = None, X_source: Any = None, ratio: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        X_target: Any = None,
+        X_source: Any = None,
+        ratio: Any = None,
+        labeled_target: tuple[Any, Any] | None = None,
+    ) -> Self:
         """Fit the model on one part of the rows (unless ``prefit``) and calibrate it on the other.
 
         Parameters
@@ -114,6 +123,10 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
             Further unlabeled source rows. None means the calibration rows themselves.
         ratio : array-like of shape (n,), optional
             Known likelihood ratios of the rows of ``X``, for the methods that weigh rows.
+        labeled_target : (X, y), optional
+            20 or more labeled rows from where the model will be used, as a pair like that of the source rows.
+            They test whether only the features shifted (``threshold_model_.labeled_.evidence``) and correct
+            the thresholds; judge the result on other rows. Not together with ``ratio``.
 
         Warns
         -----
@@ -155,7 +168,10 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
             self.conformity_score, self.method, self.coverage, self.feature_map, self.random_state
         )
         unlabeled = None if X_source is None else self._features(X_source, "X_source")
-        self.threshold_model_ = calibrate(source, target, options, unlabeled=unlabeled, stacklevel=3)
+        labeled = self._labeled(labeled_target, ratio)
+        self.threshold_model_ = calibrate(
+            source, target, options, unlabeled=unlabeled, labeled=labeled, stacklevel=3
+        )
         apart = None if target is None else overlap_warning(self.threshold_model_, target.features)
         for message in (self._doubt(source), apart):
             if message is not None:
@@ -176,6 +192,25 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
         features = self._features(X, "X")
         hints = None if self.threshold_model_.learned_ is None else self._prediction(X)
         return self.threshold_model_.predict(features, ratio=ratio, prediction=hints, infinite=self.infinite)
+
+    def _labeled(self, pair: tuple[Any, Any] | None, ratio: Any) -> Rows | None:
+        """Return labeled target rows with their predictions."""
+        if pair is None:
+            return None
+        if ratio is not None:
+            raise UsageError(
+                "labeled_target and ratio cannot go together: the labeled rows have no known ratio"
+            )
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise UsageError("labeled_target must be a pair (X, y) of labeled target rows")
+        X, y = pair[0], np.asarray(pair[1])
+        n = np.shape(X)[0]
+        if y.ndim != 1 or len(y) != n:
+            raise DataError(
+                f"labeled_target: y must have one value per row of X: shape {y.shape} for {n} rows"
+            )
+        self._check_outcome(y)
+        return Rows(self._features(X, "labeled_target"), self._outcome(y), self._prediction(X))
 
     def _region(self, X: Any, ratio: Any) -> Any:
         threshold = self.predict_threshold(X, ratio=ratio)

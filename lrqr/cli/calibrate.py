@@ -68,6 +68,11 @@ def demo(ctx: click.Context, /, output: Path, **flags: Any) -> None:
 @options.feature_map
 @options.identifier
 @click.option("--unlabeled-source", type=options.EXISTING, help="Further source rows, without outcomes.")
+@click.option(
+    "--labeled-target",
+    type=options.EXISTING,
+    help="20 or more labeled target rows: they test whether only the features shifted, and correct the fit.",
+)
 @options.tuning
 @options.on_missing
 @options.seed
@@ -99,6 +104,7 @@ def fit(ctx: click.Context, /, source: Path, target: Path, output: Path, **flags
             output,
             chosen,
             unlabeled_source=flags["unlabeled_source"],
+            labeled_target=flags["labeled_target"],
             force=flags["force"],
             step=step,
         )

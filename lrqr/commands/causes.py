@@ -49,16 +49,19 @@ def causes(result: Evaluation) -> list[str]:
 
 
 def _calibrated_on_these(result: Evaluation) -> str:
-    evidence = ""
+    evidence, which = "", "These"
     if result.known_file in {"source", "unlabeled_source"}:
         evidence = f"the file is the one that the fit read as {result.known_file.replace('_', ' ')} (sha256)"
+    elif result.known_labels:
+        which = "These" if result.known_labels == result.n else "Some of these"
+        evidence = f"{result.known_labels} of {result.n} were the fit's labeled target rows"
     elif (result.known_rows or 0.0) > _HALF:
         evidence = f"{share(result.known_rows)} of them have exactly the score of a calibration row"
     if not evidence:
         return ""
     return (
-        f"These rows calibrated the model: {evidence}. Coverage on them says nothing about the target; take "
-        "labeled target rows that were not part of the fit."
+        f"{which} rows calibrated the model: {evidence}. Coverage on them says nothing about the "
+        "target; take labeled target rows that were not part of the fit."
     )
 
 

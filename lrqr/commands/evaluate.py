@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lrqr.calibrate import model as models
+from lrqr.calibrate.labeled import fingerprints
 from lrqr.calibrate.model import PRECOMPUTED
 from lrqr.commands.causes import causes
 from lrqr.commands.inputs import digest
@@ -120,6 +121,7 @@ def evaluate(
         provenance=fitted.details["provenance"],
         known_file=_known_file(fitted, labeled),
         known_rows=_known_rows(fitted, rows),
+        **_known_labels(fitted, rows),
     )
     return found.model_copy(update={"causes": causes(found)})
 
@@ -178,6 +180,15 @@ def _known_rows(model: CalibratedModel, rows: _Judged) -> float | None:
     if len(np.unique(calibrated)) < _DISTINCT * len(calibrated):
         return None
     return float(np.isin(rows.scores, calibrated).mean())
+
+
+def _known_labels(model: CalibratedModel, rows: _Judged) -> dict[str, Any]:
+    """Return how many of the rows the fit had as labeled target rows; nothing without such rows or labels."""
+    labeled = model.threshold.labeled_
+    if labeled is None or rows.scores is None:
+        return {}
+    here = fingerprints(rows.answer.features, rows.scores)
+    return {"known_labels": int(np.isin(here, labeled.rows).sum())}
 
 
 def _judge(

@@ -43,6 +43,7 @@ COMPANIONS = ("split", "weighted")
 LEVELS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 """Coverages at which `evaluate` says what the method reaches."""
 
+_FILES = ("source", "target", "unlabeled_source", "labeled_target")
 _AT_LEVELS = ("lrqr", "split")  # others would store the calibration rows once more for each level
 _LEARNED = (
     "regularization",
@@ -82,6 +83,7 @@ def fit(
     options: FitOptions,
     *,
     unlabeled_source: Path | None = None,
+    labeled_target: Path | None = None,
     force: bool = False,
     step: Callable[[str], None] = lambda _: None,
 ) -> CalibratedModel:
@@ -96,6 +98,8 @@ def fit(
     options : FitOptions
     unlabeled_source : Path, optional
         Further source rows without outcomes.
+    labeled_target : Path, optional
+        20 or more labeled target rows, which test the fit and correct it (`lrqr.calibrate.labeled`).
     force : bool
         Replace an existing model.
     step : callable
@@ -104,14 +108,17 @@ def fit(
     artifact.check_target(output, force=force)
     check_coverage(options.coverage)
     step("reading the files")
-    samples, roles, options = _read([source, target, unlabeled_source], options)
+    paths = [source, target, unlabeled_source, labeled_target]
+    samples, roles, options = _read(paths, options)
     how = _how(options)
     step("encoding the features")
     encoder, (rows, target_rows, *more) = inputs.encode(samples, roles, how.score, options.on_missing)
+    labeled = more.pop() if labeled_target else None
     base = None
     if options.base:
         step(f"fitting the base learner {options.base}")
         base, rows, target_rows = _with_base(options, roles.classes, rows, target_rows)
+        labeled = labeled and one_way.with_predictions(base, labeled, roles.classes)
     _warn_of_outcome(samples[0], rows, roles.outcome, how.score)
 
     step("comparing source and target")
@@ -130,7 +137,7 @@ def fit(
     if more:  # methods that weigh rows learn the ratio from all source rows
         everything = LikelihoodRatio(random_state=options.seed).fit(more[0].features, target_rows.features)
         shared = {"ratio": everything, "unlabeled": more[0].features}
-    threshold = one_way.calibrate(rows, target_rows, how, **shared)
+    threshold = one_way.calibrate(rows, target_rows, how, labeled=labeled, **shared)
     step("fitting the methods to compare with")
     companions = _companions(options, how, rows, target_rows, shared)
     model = CalibratedModel(
@@ -145,7 +152,7 @@ def fit(
             "fit": _fit_details(threshold, target_rows) | {"dropped": samples[0].dropped},
             "weighted_coverage": _weighted_coverage(threshold, rows, how.score, ratio),
             "shift": _shift_details(diagnosis, samples),
-            "provenance": _provenance(options, [source, target, unlabeled_source]),
+            "provenance": _provenance(options, paths),
         },
     )
     check_written(model, [model.roles.id] if model.roles.id else [])
@@ -161,6 +168,7 @@ def _read(paths: Sequence[Path | None], options: FitOptions) -> tuple[list[Sampl
     Features are the columns that all files have, unless they are named.
     """
     source, *others = (path for path in paths if path is not None)
+    few = paths[-1]
     asked, feature_map = inputs.without_map(options.roles, source, options.feature_map)
     roles, score = inputs.resolve(replace(options, roles=asked), source, *others)
     options = replace(options, roles=asked, feature_map=feature_map, score=score)
@@ -170,7 +178,9 @@ def _read(paths: Sequence[Path | None], options: FitOptions) -> tuple[list[Sampl
         warnings.warn(left_out, LrqrWarning, stacklevel=3)
     labeled = inputs.read(source, roles, options, need=inputs.needed(options, roles, score))
     # learned features use the predictions of target rows, where the file has them
-    rest = [inputs.read(path, roles, options, optional=("prediction",)) for path in others]
+    rest = [inputs.read(path, roles, options, optional=("prediction",)) for path in others if path is not few]
+    if few is not None:
+        rest.append(inputs.read(few, roles, options, need=inputs.needed(options, roles, score)))
     return [labeled, *rest], roles, options
 
 
@@ -295,6 +305,7 @@ def _fit_details(threshold: ThresholdModel, target: Rows) -> dict[str, Any]:
         "parameters": parameters,
         "thresholds": thresholds,
         "selection": [dict(row) for row in getattr(estimator, "selection_table_", [])],
+        **({} if threshold.labeled_ is None else {"labeled": threshold.labeled_.evidence}),
     }
 
 
@@ -313,7 +324,7 @@ def _provenance(options: FitOptions, paths: Sequence[Path | None]) -> dict[str, 
         "on_missing": options.on_missing,
         "inputs": {
             name: {"name": path.name, "sha256": inputs.digest(path)}
-            for name, path in zip(("source", "target", "unlabeled_source"), paths, strict=True)
+            for name, path in zip(_FILES, paths, strict=True)
             if path is not None
         },
     }

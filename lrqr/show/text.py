@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from lrqr.results import Check, Distribution, Fit, Group, Method, Predicted, Result, Size
+    from lrqr.results import Check, Distribution, Fit, Group, Labels, Method, Predicted, Result, Size
 
 _GROUPS = 20  # as many are shown
 _CLIPPED = "infinite thresholds count as the largest calibration score in sizes"
@@ -96,12 +96,32 @@ def fit_summary(model: Model, output: Path) -> str:
         lines.append(
             f"chosen: ridge {cell(fit.ridge)}, regularization {cell(fit.regularization)}; {_state(fit)}"
         )
+    if fit.labeled is not None:
+        lines += [
+            "labels: " + said if row == 0 else f"  {said}" for row, said in enumerate(_labels(fit.labeled))
+        ]
     if fit.thresholds is not None:
         lines.append(f"thresholds on the target: {_thresholds(fit.thresholds)}")
     answers = "sets" if model.roles["classes"] else "intervals"
     lines += [f"Wrote {output}", f"Next: lrqr predict {output} NEW_ROWS -o {answers}.csv"]
     lines.append(f"      lrqr evaluate {output} LABELED_TARGET_ROWS")
     return "\n".join(lines)
+
+
+def _labels(found: Labels) -> list[str]:
+    """Say what labeled target rows tell of the fit without them, and how they changed it."""
+    reached = f"{fixed_percent(found.coverage)} ({_between(found.low, found.high)})"
+    says = "contradict" if found.contradicted else "do not contradict"
+    p = f"p = {cell(found.p_coverage)} by coverage, {cell(found.p_scores)} by scores"
+    seen = f"a drop to {fixed_percent(found.drop)} is seen in {fixed_percent(found.power)} of cases"
+    shape = {1.0: "the source's", 0.0: "a constant"}.get(
+        found.share or 0.0, "half the source's, half constant"
+    )
+    return [
+        f"without them the thresholds cover {reached} of {found.n} labeled target rows",
+        f"they {says} that only the features shifted ({p}; with so many rows {seen})",
+        f"shape now {shape}; offset {fixed_percent(found.target_mass)} from them, the rest from the source",
+    ]
 
 
 def _state(fit: Fit) -> str:
@@ -344,6 +364,8 @@ def _model(result: Model) -> str:
     about.append(("threshold from", _features(result.fit)))
     if result.fit.thresholds is not None:
         about.append(("thresholds on the target", _thresholds(result.fit.thresholds)))
+    if result.fit.labeled is not None:
+        about += [("" if row else "labels", said) for row, said in enumerate(_labels(result.fit.labeled))]
     if result.fit.converged is not None:
         about.append(("solver", _state(result.fit)))
     about += [(name.replace("_", " "), value) for name, value in result.roles.items() if value]
