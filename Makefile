@@ -16,7 +16,7 @@ HEAVY := $(addprefix tests/test_,$(addsuffix .py,coverage coverage_lrqr diagnost
 SPLITS ?=
 JOBS ?= 2
 
-.PHONY: help setup demo test test-slow test-oldest test-browser test-documents test-heavy coverage-check lint types bench docs site pictures dist
+.PHONY: help setup demo test test-slow test-oldest test-browser test-documents test-heavy coverage-check lint types bench fuzz docs site pictures dist
 .PHONY: reproduce $(EXPERIMENTS) check clean
 
 help: ## list the targets
@@ -76,6 +76,10 @@ test-documents: $(STAMP) ## the code in the documents, and the experiments on fe
 
 test-heavy: $(STAMP) ## coverage checks, browser and documents in one run, as CI does
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "coverage or slow or reproduce" $(HEAVY)
+
+SECONDS ?= 600
+fuzz: $(STAMP) ## search for inputs that break a promise: mutated files and configurations, for SECONDS
+	$(BIN)/python -W ignore scripts/fuzz.py $(SECONDS)
 
 docs: $(STAMP) ## write docs/cli.md from the program, and the picture of the packages from their imports
 	$(BIN)/python scripts/make_cli_docs.py

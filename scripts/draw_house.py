@@ -1,4 +1,3 @@
-# ruff: noqa: INP001 - a script: it is in no package
 """Draw the packages of lrqr and who uses whom, from the source: docs/figures/house.svg.
 
 Run by ``make docs``. A test asserts that the committed picture is the one that this script draws.

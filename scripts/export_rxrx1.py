@@ -1,4 +1,3 @@
-# ruff: noqa: INP001, T201 - a script: it is in no package, and it prints
 """Export RxRx1 (WILDS) to the file that ``configs/rxrx1.toml`` reads: ``rxrx1.npz``.
 
 RxRx1 may not be shipped (CC BY-NC-SA 4.0; 7 GB of images), so this script runs where the images and a trained

@@ -1,4 +1,3 @@
-# ruff: noqa: INP001 - a script: it is in no package
 """Write docs/cli.md from the program itself; tests/test_docs.py checks that it is up to date."""
 
 from __future__ import annotations

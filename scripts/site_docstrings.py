@@ -1,4 +1,3 @@
-# ruff: noqa: INP001 - an extension of griffe, which reads docstrings for the site: it is in no package
 """Show docstrings as ``help`` does where a class is given its docstring when it is imported."""
 
 from __future__ import annotations

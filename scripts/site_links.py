@@ -1,4 +1,3 @@
-# ruff: noqa: INP001 - a hook of MkDocs: it is in no package
 """Let links from the documents to files outside ``docs/`` lead to the repository.
 
 On a disk and on GitHub ``../data/README.md`` leads to the file; on the site there is no such page.

@@ -1,4 +1,4 @@
-# ruff: noqa: INP001, S603, T201 - a script: in no package, it runs the programs it names, and it prints
+# ruff: noqa: S603 - a script: in no package, it runs the programs it names, and it prints
 """Install the built wheel into a new environment, away from the clone, and use it as a stranger would.
 
 ``make dist`` runs it. It fails if the wheel cannot be imported, lacks a file that it needs, or cannot fit,

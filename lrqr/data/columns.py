@@ -145,10 +145,14 @@ def numbers(column: pa.ChunkedArray, name: str) -> Numbers:
     if pa.types.is_boolean(kind):
         column = column.cast(pa.int8())
     elif not any(test(kind) for test in _NUMERIC):
-        raise DataError(
-            f"column {name!r} holds values of type {kind}, neither numbers nor texts; convert or exclude it"
-        )
+        raise _neither(name, kind)
     return _numbers(column.cast(pa.float64(), safe=False), column)
+
+
+def _neither(name: str, kind: pa.DataType) -> DataError:
+    return DataError(
+        f"column {name!r} holds values of type {kind}, neither numbers nor texts; convert or exclude it"
+    )
 
 
 _NUMERIC = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_null)
@@ -181,12 +185,19 @@ def _number(text: str) -> float | None:
         return _TRUTH.get(text.lower())
 
 
-def labels(column: pa.ChunkedArray) -> Labels:
+def labels(column: pa.ChunkedArray, name: str) -> Labels:
     """Read a column as labels: strings, None where missing.
 
     Whole numbers lose their ``.0``, so that 1, 1.0 and "1" are the same label whatever file they came from.
+
+    Raises
+    ------
+    DataError
+        If the values are lists or the like.
     """
     column = _plain(column)
+    if pa.types.is_nested(column.type):
+        raise _neither(name, column.type)
     encoded = column.combine_chunks().dictionary_encode()
     names = np.array([_label(value) for value in encoded.dictionary.to_pylist()] + [None], dtype=object)
     return np.asarray(names[encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)], dtype=object)

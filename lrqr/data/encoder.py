@@ -181,7 +181,7 @@ class TableEncoder:
     def _read(self, column: Any, name: str, rows: IntArray) -> np.ndarray[Any, Any]:
         """Return labels, or numbers, as `fit` found the column to be."""
         if name in self.categories_:
-            return col.labels(column)
+            return col.labels(column, name)
         found = col.numbers(column, name)
         if found.texts:
             raise DataError(
@@ -238,7 +238,7 @@ def _frames(target: Any) -> Iterable[Any]:
 def _read(column: Any, name: str, as_labels: bool) -> np.ndarray[Any, Any]:
     """Return labels (object) or numbers (float64), as the type of the column or ``as_labels`` says."""
     if as_labels:
-        return col.labels(column)
+        return col.labels(column, name)
     found = col.numbers(column, name)
     if found.texts and found.numeric:
         first = found.text.argmax() + 1
@@ -246,7 +246,7 @@ def _read(column: Any, name: str, as_labels: bool) -> np.ndarray[Any, Any]:
             f"column {name!r} holds the text {found.example!r} among numbers (row {first} of the data, "
             f"counted from 1; {found.texts} such rows); correct it, or pass --categorical {name}"
         )
-    return col.labels(column) if col.is_text(column) else found.values  # noqa: PD011 - not pandas
+    return col.labels(column, name) if col.is_text(column) else found.values  # noqa: PD011 - not pandas
 
 
 def _same_kind(name: str, source: np.ndarray[Any, Any], target: np.ndarray[Any, Any]) -> None:

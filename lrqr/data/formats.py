@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 _NULLS = ["", "NA", "N/A", "n/a", "#N/A", "#NA", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "<NA>", "None"]
 _BLOCK = 1 << 20  # bytes of a CSV file parsed at a time; Arrow reads up to 32 blocks ahead
 _UNREADABLE = (pa.ArrowException, OSError, EOFError, zlib.error, UnicodeError, csv.Error)
+_BAD_ARCHIVE = (ValueError, KeyError, SyntaxError, RuntimeError, MemoryError, zipfile.BadZipFile)
+_LARGE, _DENSEST = 1 << 30, 100  # bytes unpacked; times the packed size
 _NOT_UTF8 = "the text is not UTF-8; save the file as UTF-8"
 _DOORS = "(known: .csv, .csv.gz, .parquet, .npz, or a directory of .parquet parts)"
 
@@ -249,7 +251,8 @@ def _opened_parquet(parts: list[Path]) -> Opened:
             try:
                 with pq.ParquetFile(part, pre_buffer=False) as file:
                     for batch in file.iter_batches(batch_size=size, columns=chosen):
-                        table = pa.Table.from_batches([batch]).select(chosen)
+                        # what a library noted about its own types is not needed, and may be damaged
+                        table = pa.Table.from_batches([batch]).select(chosen).replace_schema_metadata()
                         yield table if len(parts) == 1 else table.cast(common, safe=False)
             except _UNREADABLE as error:
                 raise DataError(f"{part}: damaged: {_first_line(error)}") from error
@@ -323,13 +326,26 @@ def _read_npz(path: Path) -> Opened:
         raise DataError(f"{path}: not an NPZ file (the archive that numpy.savez writes)")
     try:
         with np.load(path, allow_pickle=False) as archive:
+            _check_unpacked(path, archive.zip.infolist())
             arrays = {name: archive[name] for name in archive.files}
-    except (ValueError, zipfile.BadZipFile, *_UNREADABLE) as error:
+    except (*_BAD_ARCHIVE, *_UNREADABLE) as error:
         objects = "Object arrays" in str(error)
         what = "holds arrays of Python objects, which are never loaded" if objects else "damaged"
         raise DataError(f"{path}: {what}: {_first_line(error)}") from error
     table, roles = _npz_columns(path, arrays)
     return replace(_opened_frame(table, table.column_names), roles=roles)
+
+
+def _check_unpacked(path: Path, members: Iterable[zipfile.ZipInfo]) -> None:
+    """Refuse an archive that is small and unpacks to what fills a memory."""
+    packed = unpacked = 0
+    for member in members:
+        packed, unpacked = packed + member.compress_size, unpacked + member.file_size
+    if unpacked > _LARGE and unpacked > _DENSEST * packed:
+        raise DataError(
+            f"{path}: would unpack from {packed / 1e6:.3g} MB to {unpacked / 1e9:.3g} GB, which measured "
+            "data do not; write it with numpy.savez, uncompressed, if it is right"
+        )
 
 
 def _npz_columns(path: Path, arrays: dict[str, Any]) -> tuple[pa.Table, dict[str, tuple[str, ...]]]:
@@ -341,7 +357,8 @@ def _npz_columns(path: Path, arrays: dict[str, Any]) -> tuple[pa.Table, dict[str
     if "logits" in arrays:
         if "probabilities" in arrays:
             raise DataError(f"{path}: holds both probabilities and logits; keep one of them")
-        arrays["probabilities"] = softmax(np.asarray(arrays.pop("logits"), dtype=np.float64), axis=-1)
+        logits = np.asarray(arrays.pop("logits"), dtype=np.float64)
+        arrays["probabilities"] = softmax(logits, axis=-1) if logits.size else logits
     if "prediction" in arrays and "probabilities" in arrays:
         raise DataError(f"{path}: holds both prediction and probabilities; keep one of them")
     wrong = [f"{name} {array.shape}" for name, array in arrays.items() if array.ndim not in {1, 2}]

@@ -416,13 +416,13 @@ class _Reading:
             outcome=self._outcome(roles.outcome) if roles.outcome else None,
             score=self._number(roles.score_column, "score") if roles.score_column else None,
             weight=self._weight(roles.weight) if roles.weight else None,
-            group=col.labels(table[roles.group]) if roles.group else None,
+            group=col.labels(table[roles.group], roles.group) if roles.group else None,
             id=self._present(roles.id, col.identifiers(table[roles.id])) if roles.id else row,
             row=row,
             classes=roles.classes,
             dropped=int(self.drop.sum()),
             source=self.opened.where,
-            kept=table.select(self.keep).to_pandas(types_mapper=pd.ArrowDtype),
+            kept=table.select(self.keep).to_pandas(types_mapper=pd.ArrowDtype, ignore_metadata=True),
         )
         if roles.probability:
             self._check_probability(found.prediction)
@@ -512,7 +512,7 @@ class _Reading:
             found = col.numbers(self.table[name], name)
             if found.numeric:
                 return self._number(name, "feature", found)
-        return self._present(name, col.labels(self.table[name]), feature=True)
+        return self._present(name, col.labels(self.table[name], name), feature=True)
 
     def _present(
         self, name: str, values: np.ndarray[Any, Any], *, feature: bool = False
@@ -532,7 +532,7 @@ class _Reading:
         classes = self.roles.classes
         if not classes:
             return self._number(name, "outcome")
-        values = self._present(name, col.labels(self.table[name]))
+        values = self._present(name, col.labels(self.table[name], name))
         index_of = {label: k for k, label in enumerate(classes)}
         index = np.array([index_of.get(value, -1) for value in values], dtype=np.int64)
         unknown = (index < 0) & ~_absent(values)

@@ -49,6 +49,7 @@ _MOSTLY_OUTSIDE = 0.5
 # Chance of a false alarm of each of the two further questions (more rows outside than by chance, a feature
 # distributed otherwise); small, since the interval of the AUC already spends 2.5 % on the same verdict.
 _SURPRISE = 0.005
+_LARGEST = 1e150  # in size: squares of more overflow
 # Smallest ridge of the selection grid: more would hide negative parts, less would show those of noise.
 _RIDGE = 0.1
 # AUC of a shift by one standard deviation: where the interval reaches that far, "alike" says too much.
@@ -181,6 +182,13 @@ def diagnose(
     names = names or [f"x{index}" for index in range(source.shape[1])]
     if len(names) != source.shape[1]:
         raise UsageError(f"{len(names)} names were given for {source.shape[1]} features")
+    largest = np.abs(np.concatenate([source, target])).max(axis=0)
+    if (largest > _LARGEST).any():
+        name, size = names[int(largest.argmax())], float(largest.max())
+        raise DataError(
+            f"feature {name!r} has values up to {size:.3g} in size, beyond {_LARGEST:g} too large to be "
+            "squared; use another unit, or leave the feature out"
+        )
     ratio = ratio or LikelihoodRatio(random_state=random_state).fit(source, target)
     if (len(ratio.source_), len(ratio.target_)) != (len(source), len(target)):
         raise UsageError("the ratio was not fitted on these source and target rows")
