@@ -661,6 +661,19 @@ class Comparison(Result):
         return [own, *self.panels]
 
 
+class LabelsNeeded(Result):
+    """How many labeled target rows would tell how much (exact binomial, 95 % intervals)."""
+
+    drop: float
+    """A coverage below the promise."""
+    to_tell: int
+    """Rows from which on `evaluate` finds such a coverage below the promise in 4 of 5 cases."""
+    spread: Number
+    """Standard deviation of the coverage that the effective size leaves."""
+    to_halve: int
+    """Rows that leave half of that, if they alone calibrate."""
+
+
 class Diagnosed(Shift):
     """`diagnose`: how far two files are apart and what may be promised."""
 
@@ -668,6 +681,8 @@ class Diagnosed(Shift):
     """Title of the report."""
     nominal: float = 0.9
     """The coverage that the verdict is about."""
+    labels: LabelsNeeded | None = None
+    """How many labeled target rows would tell how much."""
     provenance: dict[str, Any] = Field(default_factory=dict)
     """Where the numbers come from."""
     warnings: list[str] = Field(default_factory=list)

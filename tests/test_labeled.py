@@ -66,6 +66,17 @@ def test_spread_is_that_of_the_coverage_of_split_conformal() -> None:
     assert spread(n, 0.9) <= spread(99, 0.9) / 2 < spread(n - 1, 0.9)
 
 
+def test_diagnose_says_how_many_labels_would_tell(tmp_path: Path) -> None:
+    paths = files(tmp_path)
+    ran = lrqr("diagnose", paths["source"], paths["target"], "--exclude", "y,yhat", "--format", "json").json
+    needed = ran["labels"]
+    assert (needed["drop"], needed["to_tell"]) == pytest.approx((0.85, rows_to_tell(0.9, 0.85)))
+    assert spread(needed["to_halve"], 0.9) <= needed["spread"] / 2
+    text = lrqr("diagnose", paths["source"], paths["target"], "--exclude", "y,yhat").out
+    assert str(needed["to_tell"]) in text
+    assert str(needed["to_halve"]) in text
+
+
 # ------------------------------------------------------------------------------------------- tests
 
 

@@ -10,13 +10,16 @@ from lrqr.data import tables
 from lrqr.data.columns import schema_differences
 from lrqr.data.encoder import TableEncoder
 from lrqr.data.formats import open_table
-from lrqr.results import Diagnosed, Schema
+from lrqr.results import Diagnosed, LabelsNeeded, Schema
 from lrqr.stats.diagnosis import diagnose as compare_features
+from lrqr.stats.power import rows_to_halve, rows_to_tell, spread
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from lrqr.data.roles import Roles
+
+_DROP = 0.05  # .85 in place of .90
 
 
 def diagnose(
@@ -69,7 +72,22 @@ def diagnose(
     differences["only_source"] = [name for name in names[0] if name not in names[1]]
     differences["only_target"] = [name for name in names[1] if name not in names[0]]
     return Diagnosed(
-        **result.to_dict(pictures=True), promise=result.promise, nominal=level, columns=Schema(**differences)
+        **result.to_dict(pictures=True),
+        promise=result.promise,
+        nominal=level,
+        labels=_labels(level, result.effective_size),
+        columns=Schema(**differences),
+    )
+
+
+def _labels(level: float, size: float) -> LabelsNeeded:
+    """Return how many labeled target rows would show a drop, and halve the spread of the coverage."""
+    drop = max(level - _DROP, level / 2.0)
+    return LabelsNeeded(
+        drop=drop,
+        to_tell=rows_to_tell(level, drop),
+        spread=spread(size, level),
+        to_halve=rows_to_halve(size),
     )
 
 

@@ -331,6 +331,18 @@ def _diagnosis(result: Diagnosed) -> str:
         ("outside support", f"{fixed_percent(result.outside_support)} of the target rows"),
         ("negative mass", f"{fixed_percent(result.negative_mass)} of the least-squares ratio"),
     ]
+    if result.labels is not None:
+        need = result.labels
+        rows += [
+            (
+                "labels to tell a drop",
+                f"{need.to_tell} target rows show {fixed_percent(need.drop)}, 4 times in 5",
+            ),
+            (
+                "labels to calibrate",
+                f"{need.to_halve} halve the spread of {fixed_percent(need.spread)} around it",
+            ),
+        ]
     if result.columns is not None:
         one_sided = {"source": result.columns.only_source, "target": result.columns.only_target}
         rows += [(f"columns only in the {side}", names) for side, names in one_sided.items() if names]
