@@ -57,7 +57,7 @@ types: $(STAMP) ## mypy --strict
 	$(BIN)/mypy
 
 bench: $(STAMP) ## ratios of run times against named rivals
-	$(BIN)/python -m pytest -m bench -s
+	env -u OPENBLAS_NUM_THREADS -u OMP_NUM_THREADS $(BIN)/python -m pytest -m bench -s
 
 # Warnings are errors with the newest versions only: the oldest warn of what has changed since.
 test-oldest: $(STAMP) ## the quick tests with the oldest versions that pyproject.toml admits (help texts, linters and recorded numbers aside)

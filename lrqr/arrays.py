@@ -2,24 +2,54 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import contextmanager
+from functools import lru_cache
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 from lrqr.errors import DataError, UsageError
 from lrqr.plugins import suggest
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.int64]
 
 _ROWS_SHOWN = 5
+_MANY_THREADS = 1e11  # multiplications from which on a second thread brings more than it costs
 LARGEST_SEED = 2**32 - 1  # that scikit-learn takes
+
+
+@contextmanager
+def few_threads(work: float = 0.0) -> Iterator[None]:
+    """Let BLAS and OpenMP use one thread, whatever the shell says, unless there is ``work`` for more.
+
+    Threads wait for each other by spinning: on small tasks, on a busy machine above all, they cost many times
+    what they bring. Several processes (``--jobs``) are the way to use several cores.
+
+    Parameters
+    ----------
+    work : float
+        Multiplications, n d² for the Gram matrix of n rows.
+    """
+    if work >= _MANY_THREADS:
+        yield
+    else:
+        with _libraries(len(sys.modules)).limit(limits=1):
+            yield
+
+
+@lru_cache(maxsize=1)
+def _libraries(_imported: int) -> ThreadpoolController:
+    """Return what is loaded of BLAS and OpenMP; looked for again after each import, as that takes 3 ms."""
+    return ThreadpoolController()
 
 
 class NotNumeric(DataError, TypeError):  # noqa: N818 - it is a kind of DataError

@@ -205,6 +205,14 @@ def test_state_round_trip(classifier: str) -> None:
         assert kinds <= {int, float, np.ndarray}
 
 
+@given(st.integers(1, 40), st.integers(1, 9), st.integers(1, 4), st.integers(0, 1000))
+def test_canonical_order_is_the_lexicographic_one(n: int, d: int, values: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    X, y = rng.integers(0, values, (n, d)).astype(float), rng.integers(0, values, n).astype(float)
+    rows = sorted(range(n), key=lambda row: (*X[row], y[row], row))
+    assert canonical_order(X, y).tolist() == rows
+
+
 def test_canonical_order_sorts_by_content() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.integers(0, 3, (40, 2)).astype(float), rng.normal(size=40)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from scipy.special import expit, softmax
 
-from lrqr.arrays import as_matrix, as_vector, row_dot
+from lrqr.arrays import as_matrix, as_vector, few_threads, row_dot
 from lrqr.errors import DataError, UsageError
 from lrqr.plugins import BASES, check_choice
 
@@ -58,6 +58,7 @@ class BaseLearner:
         self.random_state = random_state
         self.classes_: list[str] = []
 
+    @few_threads()
     def fit(self, X: FloatArray, y: Any) -> Self:
         """Fit on encoded features (n, d) and outcomes (n,): numbers, or labels of any kind."""
         features = as_matrix(X, "X")
@@ -72,6 +73,7 @@ class BaseLearner:
         self.model_ = self._fit(features, target)
         return self
 
+    @few_threads()
     def predict(self, X: FloatArray) -> FloatArray:
         """Predictions (n, 1), or probabilities (n, K) with columns as in ``classes_``."""
         features = as_matrix(X, "X")

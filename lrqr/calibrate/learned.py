@@ -11,9 +11,17 @@ from typing import Any, Self
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.exceptions import NotFittedError
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from lrqr.arrays import LARGEST_SEED, FloatArray, IntArray, as_matrix, as_vector, distinct_columns, mean_of
+from lrqr.arrays import (
+    LARGEST_SEED,
+    FloatArray,
+    IntArray,
+    as_matrix,
+    as_vector,
+    distinct_columns,
+    few_threads,
+    mean_of,
+)
 from lrqr.errors import DataError
 from lrqr.stats.ratio import LOG_ODDS_LIMIT, LikelihoodRatio, canonical_order, deal_folds
 
@@ -25,8 +33,6 @@ WIDE = 128
 COMPONENTS = 30
 # Level of the predicted quantile: that of the shape at 90 % coverage, and still easy to learn.
 _LEVEL = 0.8
-# Below so many rows a second thread costs trees more than it brings, and very much more on a busy machine.
-_MANY = 20_000
 
 
 class LearnedFeatures:
@@ -71,6 +77,7 @@ class LearnedFeatures:
         self.predict_score = predict_score
         self.random_state = random_state
 
+    @few_threads()
     def fit_transform(
         self,
         X: Any,
@@ -116,9 +123,9 @@ class LearnedFeatures:
         self._compress(np.vstack([rows[:, self.kept_], target[:, self.kept_]]))
         inputs = self._inputs(rows, prediction)
         target_inputs = self._inputs(target, prediction_target)
-        with _threads(len(rows) + len(target)):
-            return self._learn(inputs, scores, target_inputs)
+        return self._learn(inputs, scores, target_inputs)
 
+    @few_threads()
     def transform(self, X: Any, *, prediction: Any = None) -> FloatArray:
         """Return the learned features (n, 2 or 1) of new rows; pass their predictions if fit had them."""
         self._check_fitted()
@@ -126,9 +133,8 @@ class LearnedFeatures:
         if len(rows) == 0:
             return np.empty((0, len(NAMES) if self.models_ else 1))
         inputs = self._inputs(rows, prediction)
-        with _threads(len(rows)):
-            log_odds = mean_of([ratio.log_odds(inputs) for ratio in self.ratios_])
-            return self._features(log_odds, self._predicted(inputs))
+        log_odds = mean_of([ratio.log_odds(inputs) for ratio in self.ratios_])
+        return self._features(log_odds, self._predicted(inputs))
 
     def ratio(self, features: FloatArray) -> FloatArray:
         """Return the likelihood ratio (n,), on the scale of ``source_ratio_``, of learned features."""
@@ -221,11 +227,6 @@ class LearnedFeatures:
     def _features(self, log_odds: FloatArray, predicted: list[FloatArray]) -> FloatArray:
         """Put the columns together; of several predictions of the score the mean, of none no column."""
         return np.column_stack([log_odds, mean_of(predicted)] if predicted else [log_odds])
-
-
-def _threads(rows: int) -> Any:
-    """Return a context in which trees use one thread, unless there are many rows."""
-    return threadpool_limits(1 if rows < _MANY else None, user_api="openmp")
 
 
 def _summary(prediction: FloatArray) -> FloatArray:

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from lrqr import solvers
-from lrqr.arrays import FloatArray, IntArray
+from lrqr.arrays import FloatArray, IntArray, few_threads
 from lrqr.errors import DataError, UsageError
 from lrqr.methods import selection as selections
 from lrqr.methods.estimator import ThresholdEstimator, refuse_known
@@ -141,11 +141,22 @@ class LRQR(ThresholdEstimator):
             (part[:, kept] - center[kept]) / spread[kept] for part in (rows, source, target)
         )
         own_source = None if X_source is None else source_rows
+        with few_threads(float(rows.size) * rows.shape[1]):
+            solution = self._solve(labeled, scaled, target_rows, own_source)
+        self._store(solution, center, spread, kept, rows.shape[1])
+        self.slack_ = self._cover_ties(rows, scores)
+        return self
+
+    def _solve(
+        self, labeled: FloatArray, scaled: FloatArray, target: FloatArray, source: FloatArray | None
+    ) -> solvers.Solution:
+        """Choose λ and the ridge, and solve in standardized features and scaled scores."""
+        coverage = float(self.coverage)
         self.ridge_, self.regularization_, self.selection_table_ = selections.select(
             labeled,
             scaled,
-            target_rows,
-            own_source,
+            target,
+            source,
             coverage=coverage,
             rule=self.selection,
             regularization=self.regularization,
@@ -155,13 +166,8 @@ class LRQR(ThresholdEstimator):
             random_state=self.random_state,
         )
         strength = self.regularization_ if self.regularization_ > _NO_REGULARIZATION else 0.0
-        problem = selections.problem(
-            labeled, scaled, target_rows, own_source, self.ridge_, coverage, strength
-        )
-        solution = solvers.solve(problem, solver=self.solver, tol=self.tol)
-        self._store(solution, center, spread, kept, rows.shape[1])
-        self.slack_ = self._cover_ties(rows, scores)
-        return self
+        problem = selections.problem(labeled, scaled, target, source, self.ridge_, coverage, strength)
+        return solvers.solve(problem, solver=self.solver, tol=self.tol)
 
     def predict(self, X: Any, *, ratio: Any = None) -> FloatArray:
         """Return the thresholds h(x) of the rows of X, shape (n,), in score units."""

@@ -4,6 +4,7 @@ docs/selection.md has the evidence for the rules, and says which to use when.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -102,9 +103,10 @@ def select(
     losses = np.empty((n1, len(ridges), len(grid)))
     for fold in range(_FOLDS):
         inside, target_inside = folds[0] != fold, folds[1] != fold
+        bare = problem(X[inside], scores[inside], X_target[target_inside], X_source, 0.0, coverage)
+        bare_held = problem(X[~inside], scores[~inside], X_target[~target_inside], X_source, 0.0, coverage)
         for i, value in enumerate(ridges):
-            fitted = problem(X[inside], scores[inside], X_target[target_inside], X_source, value, coverage)
-            held = problem(X[~inside], scores[~inside], X_target[~target_inside], X_source, value, coverage)
+            fitted, held = _with_ridge(bare, value), _with_ridge(bare_held, value)
             for j, solution in enumerate(solvers.path(fitted, grid, solver=solver, tol=tol)):
                 held_out = held.with_regularization(grid[j])
                 norms[fold, i, j] = _gradient_norm(held_out, solution)
@@ -144,10 +146,17 @@ def problem(
         features=np.hstack([np.ones((len(X), 1)), X]),
         scores=scores,
         second_moment=Moments.of(X if X_source is None else X_source).augmented_second(ridge),
-        target_mean=Moments.of(X_target).augmented_mean(),
+        target_mean=np.concatenate([[1.0], np.ascontiguousarray(X_target).mean(axis=0)]),
         coverage=coverage,
         regularization=regularization,
     )
+
+
+def _with_ridge(task: Problem, ridge: float) -> Problem:
+    """Return a problem that has no ridge yet with one: the moments of its rows need not be taken again."""
+    second = task.second_moment.copy()
+    second.flat[len(second) + 1 :: len(second) + 1] += ridge
+    return replace(task, second_moment=second)
 
 
 def lighten(estimator: Any, n1: int, n2: int) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from lrqr import plugins
+from lrqr.arrays import few_threads
 from lrqr.errors import UsageError
 from lrqr.solvers.problem import Problem, Solution
 
@@ -31,11 +32,12 @@ def solve(problem: Problem, *, solver: str = "newton", tol: float = 1e-6) -> Sol
         Largest duality gap, relative to the pinball loss.
     """
     module = _module(solver, tol)
-    if problem.regularization == 0.0 and solver == "newton":
-        found = _interior(problem, tol)
-    else:
-        found = _rescue(problem, module.solve(problem, tol=tol), solver, tol)
-    return _judged(problem, [found], tol)[0]
+    with few_threads(_work(problem)):
+        if problem.regularization == 0.0 and solver == "newton":
+            found = _interior(problem, tol)
+        else:
+            found = _rescue(problem, module.solve(problem, tol=tol), solver, tol)
+        return _judged(problem, [found], tol)[0]
 
 
 def path(
@@ -59,6 +61,13 @@ def path(
     if not hasattr(module, "path"):
         found = [module.solve(problem.with_regularization(value), tol=tol) for value in regularizations]
         return _judged(problem, found, tol)
+    with few_threads(_work(problem)):
+        return _path(problem, regularizations, solver, tol)
+
+
+def _path(problem: Problem, regularizations: Sequence[float], solver: str, tol: float) -> list[Solution]:
+    """Solve along a path with a solver that can."""
+    module = _module(solver, tol)
     positive = sorted({float(value) for value in regularizations if value != 0.0})
     solutions = dict(zip(positive, module.path(problem, positive, tol=tol), strict=True)) if positive else {}
     solutions = {
@@ -68,6 +77,11 @@ def path(
     if len(positive) < len(set(regularizations)):
         solutions[0.0] = _interior(problem.with_regularization(0.0), tol)
     return _judged(problem, [solutions[float(value)] for value in regularizations], tol)
+
+
+def _work(problem: Problem) -> float:
+    """Return the multiplications of a Gram matrix."""
+    return float(problem.features.size) * float(problem.features.shape[1])
 
 
 def _module(solver: str, tol: float) -> Any:

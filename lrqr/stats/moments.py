@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from lrqr.arrays import FloatArray, as_matrix
+from lrqr.arrays import FloatArray, as_matrix, few_threads
 from lrqr.errors import DataError
 
 
@@ -37,7 +37,8 @@ class Moments:
         rows = as_matrix(X, "X")
         mean = rows.mean(axis=0) if len(rows) else np.zeros(rows.shape[1])
         centered = rows - mean
-        return cls(len(rows), mean, centered.T @ centered)
+        with few_threads(float(rows.size) * rows.shape[1]):
+            return cls(len(rows), mean, centered.T @ centered)
 
     @property
     def spread(self) -> FloatArray:

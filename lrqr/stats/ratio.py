@@ -14,7 +14,16 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted
 
-from lrqr.arrays import FloatArray, IntArray, as_matrix, check_seed, distinct_columns, mean_of, row_dot
+from lrqr.arrays import (
+    FloatArray,
+    IntArray,
+    as_matrix,
+    check_seed,
+    distinct_columns,
+    few_threads,
+    mean_of,
+    row_dot,
+)
 from lrqr.errors import DataError, UsageError
 from lrqr.plugins import suggest
 
@@ -52,7 +61,18 @@ def canonical_order(*columns: FloatArray) -> IntArray:
     keys = [key for block in columns for key in np.atleast_2d(block.T) if key.size]
     if not keys:  # rows without a column are all alike
         return np.arange(len(columns[0]), dtype=np.int64)
-    return np.lexsort(keys[::-1]).astype(np.int64)
+    order = np.arange(len(keys[0]), dtype=np.int64)
+    unsettled, count = order.copy(), 1
+    while len(unsettled):  # by the first columns; rows that tie there by more of them
+        rows = np.sort(order[unsettled])
+        first = [key[rows] for key in keys[:count]]
+        by = np.lexsort(first[::-1])
+        order[unsettled] = rows[by]
+        same = np.all([key[by][1:] == key[by][:-1] for key in first], axis=0)
+        tied = np.append(False, same) | np.append(same, False)
+        unsettled = unsettled[tied] if count < len(keys) else unsettled[:0]
+        count *= 4
+    return order
 
 
 def deal_folds(n: int, folds: int, random_state: int) -> IntArray:
@@ -109,6 +129,7 @@ class LikelihoodRatio(BaseEstimator):
         self.normalize = normalize
         self.random_state = random_state
 
+    @few_threads()
     def fit(self, X_source: Any, X_target: Any) -> Self:
         """Fit on source rows (n_s, d) and target rows (n_t, d)."""
         check_seed(self.random_state)

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from lrqr.arrays import BoolArray, FloatArray, as_matrix, row_dot
+from lrqr.arrays import BoolArray, FloatArray, as_matrix, few_threads, row_dot
 
 LEVEL = 0.99  # a row is far when fewer than 1 in 100 source rows are as far from the other source rows
 _LARGEST_STATE = 100_000  # numbers kept as reference rows: 1,000 rows of 100 features
@@ -116,6 +116,7 @@ class Support:
         )
 
 
+@few_threads()
 def _nearest_squared(rows: FloatArray, reference: FloatArray, *, skip_self: bool = False) -> FloatArray:
     """Return the squared distance (n,) of each row to the nearest reference row.
 

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from lrqr import __version__, plugins
+from lrqr.arrays import few_threads
 from lrqr.errors import DataError, LrqrError, UsageError
 from lrqr.results import Experiments, Plan
 from lrqr.show import paper
@@ -74,7 +74,7 @@ class Job:
         shift, number = task
         seed = seed_of(self.seed, shift, number)
         try:
-            with threadpool_limits(1):
+            with few_threads():
                 data = self.draw(shift, seed)
                 base = self.bases.get(shift)
                 if base is not None and data.source.prediction is None:
