@@ -7,12 +7,19 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lrqr.data.writing import temporary_of
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-def backup_of(target: Path) -> Path:
-    """Where the previous directory waits between the two renames of `write_directory`."""
+def standing(target: Path) -> Path:
+    """Return where the directory is: between two renames of `write_directory`, the previous one's place."""
+    backup = _backup_of(target)
+    return backup if backup.exists() and not target.exists() else target
+
+
+def _backup_of(target: Path) -> Path:
     return target.with_name(f".{target.name}.old")
 
 
@@ -23,8 +30,8 @@ def write_directory(target: Path, files: Mapping[str, bytes]) -> None:
     """
     target = Path(os.path.realpath(target))
     target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    backup = backup_of(target)
+    temporary = temporary_of(target)
+    backup = _backup_of(target)
     shutil.rmtree(temporary, ignore_errors=True)
     try:
         temporary.mkdir()

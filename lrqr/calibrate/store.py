@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from lrqr.calibrate.directory import backup_of, write_directory
+from lrqr.calibrate.directory import standing, write_directory
 from lrqr.calibrate.skops_files import add_member, from_bytes, to_bytes
 from lrqr.errors import ArtifactError, UsageError
 
@@ -129,7 +129,7 @@ def load(path: str | os.PathLike[str]) -> dict[str, Any]:
     ArtifactError
         If the directory is missing, truncated, changed, or of a version that this program does not know.
     """
-    folder = Path(path)
+    folder = standing(Path(path))
     manifest = _read_manifest(folder)
     arrays = _read_arrays(folder, manifest.arrays, manifest.files)
     estimators = {
@@ -229,9 +229,7 @@ def _decode(value: Any, arrays: Mapping[str, Any], estimators: Mapping[str, Any]
 def _read_manifest(folder: Path) -> Manifest:
     path = folder / STATE_FILE
     if not folder.exists():
-        left = backup_of(folder)
-        hint = f"; an interrupted write left the previous model at {left}" if left.exists() else ""
-        raise ArtifactError(f"there is no model at {folder}{hint}")
+        raise ArtifactError(f"there is no model at {folder}")
     if not path.is_file():
         raise ArtifactError(f"{folder} is not a model directory: it has no {STATE_FILE}")
     try:

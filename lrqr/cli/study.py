@@ -15,7 +15,7 @@ from lrqr.errors import CheckFailed
 
 
 @cli.command()
-@click.argument("path", metavar="MODEL|FILE", type=options.EXISTING)
+@click.argument("path", metavar="MODEL|FILE", type=options.PATH)
 @options.output_format
 def inspect(path: Path, output_format: str) -> None:
     """Show what a model holds, or a file as it would be read."""

@@ -15,6 +15,7 @@ from lrqr.calibrate.model import PRECOMPUTED
 from lrqr.commands import inputs
 from lrqr.commands.inputs import Choices
 from lrqr.data.roles import Roles
+from lrqr.data.writing import write_texts
 from lrqr.errors import UsageError
 from lrqr.methods.estimator import check_coverage
 from lrqr.plugins import suggest
@@ -165,8 +166,8 @@ def write_run(runs: pd.DataFrame, results: Comparison, folder: Path, *, force: b
     check_output(folder, force=force)
     paths = _paths(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    runs.to_csv(paths[0], index=False, float_format="%.10g")
-    paths[1].write_text(to_json(results), encoding="utf-8")
+    table = runs.to_csv(None, index=False, float_format="%.10g", lineterminator="\n")
+    write_texts(dict(zip(paths, (table, to_json(results)), strict=True)))
     return paths
 
 

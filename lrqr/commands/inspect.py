@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from lrqr.calibrate import model as models
 from lrqr.calibrate import store as artifact
+from lrqr.calibrate.directory import standing
 from lrqr.data import tables
 from lrqr.results import Column, Fit, Model, Shift, Table
 
@@ -20,7 +21,7 @@ _LARGE = ("overlap", "concentration", "features", "columns")  # of the shift: fo
 
 def inspect(path: Path) -> Model | Table:
     """Describe a model directory, or list the columns of a file with kind, missing values and examples."""
-    if (path / artifact.STATE_FILE).exists():
+    if (standing(path) / artifact.STATE_FILE).exists():
         return describe(models.load(path))
     columns = tables.schema(path)
     return Table(

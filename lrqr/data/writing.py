@@ -5,10 +5,11 @@ A file appears under its name only when it is complete, and replaces an existing
 
 from __future__ import annotations
 
+import glob
 import gzip
 import itertools
 import os
-import uuid
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,7 @@ import pyarrow.parquet as pq
 from lrqr.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 
 Writer = Callable[[Path, "Iterable[pd.DataFrame]"], None]
@@ -62,12 +63,47 @@ def write(
     """
     write_to = check_writable(Path(path), force=force)
     place = _real(Path(path))
-    temporary = place.with_name(f".{place.name}.{uuid.uuid4().hex}.part")
+    temporary = temporary_of(place)
     try:
         write_to(temporary, [frames] if isinstance(frames, pd.DataFrame) else frames)
         temporary.replace(place)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def write_texts(texts: Mapping[Path, str]) -> None:
+    """Write several texts that belong together: all under temporary names first, then one rename each.
+
+    A run that is killed or meets a full disk leaves each file as it was, or new, never half.
+    """
+    temporary = {path: temporary_of(_real(path)) for path in texts}
+    try:
+        for path, text in texts.items():
+            temporary[path].write_text(text, encoding="utf-8", newline="\n")
+        for path, written in temporary.items():
+            written.replace(_real(path))
+    finally:
+        for written in temporary.values():
+            written.unlink(missing_ok=True)
+
+
+def temporary_of(path: Path) -> Path:
+    """Return a name beside ``path`` that no other process uses; remove what killed runs left there."""
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
+        owner = left.name.split(".")[-2]
+        if owner.isdigit() and not _runs(int(owner)):
+            shutil.rmtree(left) if left.is_dir() else left.unlink(missing_ok=True)
+    return path.with_name(f".{path.name}.{os.getpid()}.part")
+
+
+def _runs(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # it runs, and is not ours
+        return True
+    return True
 
 
 def check_writable(path: Path, *, force: bool) -> Writer:

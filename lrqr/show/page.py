@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from lrqr.data.writing import write_texts
 from lrqr.errors import UsageError
 from lrqr.results import Comparison, Evaluation, Panel, parse
 from lrqr.show import figures, words
@@ -65,8 +66,7 @@ def write(result: Reported, path: str | Path, *, force: bool = False) -> tuple[P
     """
     paths = check_free(path, force=force)
     numbers = words.to_csv([{"quantity": path, "value": value} for path, value in words.flatten(result)])
-    for item, text in zip(paths, (render(result), words.to_json(result), numbers), strict=True):
-        item.write_text(text, encoding="utf-8", newline="\n")
+    write_texts(dict(zip(paths, (render(result), words.to_json(result), numbers), strict=True)))
     return paths
 
 

@@ -1,0 +1,133 @@
+"""Killed at any file-system event, a command leaves the old result whole, or the new one whole."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import GIVEN, NUMBERS, files, lrqr
+
+EVENTS = {"open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.truncate", "os.link", "os.symlink"}
+
+
+class Killer:
+    """Kill this process at the k-th event that changes something in a folder."""
+
+    def __init__(self, folder: Path, k: int) -> None:
+        self.folder, self.left = str(folder), k
+
+    def __call__(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if event not in EVENTS or not str(arguments[0]).startswith(self.folder):
+            return
+        if event == "open" and not arguments[2] & (os.O_WRONLY | os.O_RDWR):
+            return
+        self.left -= 1
+        if self.left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def killed(folder: Path, k: int, *command: Any) -> bool:
+    """Run a command in a child that dies at its k-th event; say whether it died."""
+    child = os.fork()
+    if child == 0:
+        sys.addaudithook(Killer(folder, k))
+        code = 1
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                code = lrqr(*command).code
+        finally:
+            os._exit(code)
+    _, status = os.waitpid(child, 0)
+    if os.WIFSIGNALED(status):
+        return True
+    assert os.WEXITSTATUS(status) == 0
+    return False
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    """Return the visible files below a folder."""
+    found = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return {name: data for name, data in found.items() if not any(p[0] == "." for p in Path(name).parts)}
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("inputs")
+    files(folder, n=60)
+    for name, seed in (("old", 1), ("new", 2)):
+        options = (*NUMBERS, *GIVEN, "--seed", seed, "-o", folder / name)
+        assert lrqr("fit", folder / "source.csv", folder / "target.csv", *options).code == 0
+    return folder
+
+
+def commands(inputs: Path, out: Path, name: str, which: str) -> tuple[Any, ...]:
+    """Return a command that writes into ``out``; "old" and "new" write different things."""
+    source, target, test = (inputs / f"{part}.csv" for part in ("source", "target", "test"))
+    seed = {"old": 1, "new": 2}[which]
+    if name == "fit":
+        return ("fit", source, target, *NUMBERS, *GIVEN, "--seed", seed, "-o", out / "model", "--force")
+    if name == "predict":
+        rows = {"old": source, "new": test}[which]
+        return ("predict", inputs / "old", rows, "-o", out / "p.csv", "--force")
+    if name == "evaluate":
+        rows = {"old": source, "new": test}[which]
+        return ("evaluate", inputs / "old", rows, "--report", out / "r.html", "--force")
+    data = (source, target, test, *NUMBERS, "--method", "split", "--splits", "2")
+    return ("compare", *data, "--seed", seed, "-o", out / "run", "--force")
+
+
+def check(inputs: Path, folder: Path, name: str, most: int) -> int:
+    """Kill a command at event 1, 2, .. until it gets through or was killed ``most`` times."""
+    states = {}
+    for which in ("old", "new"):
+        out = folder / which
+        out.mkdir()
+        ran = lrqr(*commands(inputs, out, name, which))
+        assert ran.code == 0, ran.err
+        states[which] = content(out)
+    # compare writes the seconds that it took
+    same = {key: ["results.csv", "results.json"] if name == "compare" else [] for key in states}
+    out = folder / "out"
+    count = 0
+    while count < most:
+        shutil.rmtree(out, ignore_errors=True)
+        shutil.copytree(folder / "old", out)
+        died = killed(out, count + 1, *commands(inputs, out, name, "new"))
+        found = content(out)
+        if name == "fit":  # the directory as a whole; where it moved aside it is still found
+            ran = lrqr("inspect", out / "model", "--format", "json")
+            assert ran.code == 0, ran.err
+        assert set(found) <= set(states["old"]) | set(states["new"])
+        for file, data in found.items():
+            if Path(file).name not in same["old"]:
+                assert data in {states["old"].get(file), states["new"].get(file)}, (count, file)
+        if not died:
+            break
+        count += 1
+        again = lrqr(*commands(inputs, out, name, "new"))
+        assert again.code == 0, again.err
+        after = content(out)
+        assert {k: v for k, v in after.items() if Path(k).name not in same["new"]} == {
+            k: v for k, v in states["new"].items() if Path(k).name not in same["new"]
+        }
+        hidden = [path.name for path in out.rglob(".*")]
+        assert not hidden, (count, hidden)
+    return count
+
+
+@pytest.mark.parametrize("name", ["predict", "evaluate", "compare", "fit"])
+def test_killed_at_the_first_events(inputs: Path, tmp_path: Path, name: str) -> None:
+    assert check(inputs, tmp_path, name, most=4) >= 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["predict", "evaluate", "compare", "fit"])
+def test_killed_at_every_event(inputs: Path, tmp_path: Path, name: str) -> None:
+    assert 2 <= check(inputs, tmp_path, name, most=200) < 200
