@@ -439,6 +439,10 @@ class Method(Result):
     """Mean size with infinite thresholds counted as the largest calibration score."""
     size_clipped_se: Number = None
     """Its standard error."""
+    size_matched: Number = None
+    """Mean size, clipped, over that of the constant threshold that would have kept the promise there."""
+    contradicted: Number = None
+    """`reproduce`: share of the splits in which the labeled target rows contradict the fit without them."""
     published_coverage: Number = None
     """`reproduce`: the paper's coverage."""
     published_coverage_sd: Number = None

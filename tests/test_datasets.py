@@ -19,7 +19,7 @@ from lrqr.study.datasets import Rows, communities, corrupted_cifar, mmlu, rxrx1,
 if TYPE_CHECKING:
     from pathlib import Path
 
-SHIPPED = ("communities", "corrupted-cifar", "mmlu", "synthetic")
+SHIPPED = ("communities", "corrupted-cifar", "gas-turbine", "mmlu", "poverty-map", "synthetic")
 CASES = [(name, shift) for name in SHIPPED for shift in plugins.load("study.datasets", name).SHIFTS]
 
 
@@ -74,8 +74,8 @@ def test_parts_are_disjoint_rows_of_the_table(name: str, shift: str) -> None:
     data = plugins.load("study.datasets", name).split(shift, seed=1)
     parts = [part for part in (data.train, data.source, data.target, data.test) if part is not None]
     drawn = Counter(key for part in parts for key in keys(part))
-    if name == "communities":
-        frame = communities.table()
+    if name not in ("mmlu", "corrupted-cifar"):
+        frame = plugins.load("study.datasets", name).table()
         table = Rows(frame[list(data.feature_names)].to_numpy(np.float64))
     else:
         table = mmlu.table()[1] if name == "mmlu" else corrupted_cifar.table()[0]

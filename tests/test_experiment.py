@@ -17,7 +17,7 @@ from lrqr.results import Comparison
 from lrqr.show import paper
 from lrqr.show.words import to_json
 from lrqr.study import config, run, split, summary
-from lrqr.study.datasets import synthetic
+from lrqr.study.datasets import Rows, synthetic
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -286,3 +286,57 @@ def test_the_path_figure_draws_a_line_per_ridge() -> None:
     assert len(stars) == 1
     chosen = runs[(runs["shift"] == "linear") & (runs["method"] == "chosen")]
     assert stars[0].get_xdata()[0] == pytest.approx(chosen["regularization"].mean())
+
+
+# ------------------------------------------------------------------------------ labels of the target
+
+LABELED = """
+title = "T"
+splits = 2
+base = "ridge"
+[data]
+kind = "synthetic"
+shifts = ["linear"]
+[[methods]]
+name = "lrqr"
+[[methods]]
+name = "lrqr"
+label = "few"
+labels = 40
+[[methods]]
+name = "split"
+label = "alone"
+labels = 40
+labels_alone = true
+"""
+
+
+def test_labeled_target_rows_judge_no_method() -> None:
+    runs = run.run(config.parse(LABELED))
+    whole = run.run(
+        config.parse(LABELED.replace("labels = 40", "labels = 0").replace("labels_alone = true", ""))
+    )
+    assert (runs["n_test"] == whole["n_test"] - 40).all()
+    few, alone = (runs[runs["method"] == name].reset_index() for name in ("few", "alone"))
+    assert few["contradicted"].isin([0.0, 1.0]).all()
+    assert alone["contradicted"].isna().all()
+    own = runs[runs["method"] == "lrqr"].reset_index()
+    assert (few["threshold"] != own["threshold"]).all()
+
+
+def test_size_is_measured_by_the_constant_that_would_have_kept_the_promise() -> None:
+    """Of sorted scores 1 to 100 it is the 90th: intervals of length 180."""
+    n = 100
+    scores = np.random.default_rng(0).permutation(np.arange(1.0, n + 1.0))
+    test = Rows(np.zeros((n, 1)), scores, np.zeros((n, 1)))
+    found = split._judge("absolute", 0.9, test, scores, np.full(n, 45.0), 100.0)
+    assert found["size"] == 90.0
+    assert found["size_matched"] == 0.5
+    assert split._judge("absolute", 0.9, test, scores, np.full(n, 90.0), 100.0)["coverage"] == 0.9
+
+
+def test_more_labels_than_rows_and_labels_alone_with_weights_are_refused() -> None:
+    with pytest.raises(UsageError, match="labels = 100000: there are only"):
+        run.run(config.parse(LABELED.replace("labels = 40", "labels = 100000")))
+    with pytest.raises(UsageError, match="labels_alone goes with labels"):
+        config.parse(LABELED.replace('name = "split"', 'name = "weighted"'))

@@ -132,7 +132,7 @@ def test_a_comparison_fits_a_narrow_terminal() -> None:
     for whole in (" 98.13 % ±0.61 ", " 1.178 ±0.042 ", " 69.6 % ", " +7.483 ±0.9", " Δ coverage"):
         assert whole in text
     assert "of coverage in percentage points" in " ".join(text.split())
-    assert "For want of room without Δ size, seconds" in text
+    assert "For want of room without matched, Δ size, seconds" in text
     own = next(line for line in text.splitlines() if line.startswith(" lrqr"))
     assert own.count("–") == 1  # the reference is not compared with itself
 

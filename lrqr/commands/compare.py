@@ -132,7 +132,7 @@ def compare(
     tasks = [(_NAME, number) for number in range(splits)]
     runs = run_tasks(job, tasks, jobs=jobs, title="comparing" if progress else "").drop(columns="shift")
     if resolved == PRECOMPUTED:  # only the owner of a score knows how large its regions are
-        runs[["size", "size_allow"]] = np.nan
+        runs[["size", "size_allow", "size_matched"]] = np.nan
     return runs
 
 

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from lrqr.results import Check, Distribution, Fit, Group, Labels, Method, Predicted, Result, Size
 
 _GROUPS = 20  # as many are shown
+_MATCHED = "matched: size over that of the constant threshold that would just have kept the promise there"
 _CLIPPED = "infinite thresholds count as the largest calibration score in sizes"
 _FIT = {
     "n_source": "source rows",
@@ -273,7 +274,7 @@ def _methods(title: str, methods: Sequence[Method]) -> str:
 
 
 def _comparison(result: Comparison) -> str:
-    columns = ("method", "coverage", "size", "infinite", "Δ coverage", "Δ size", "seconds")
+    columns = ("method", "coverage", "size", "matched", "infinite", "Δ coverage", "Δ size", "seconds")
     blocks = []
     left_out: dict[str, None] = {}
     for panel in result.all_panels():
@@ -282,6 +283,7 @@ def _comparison(result: Comparison) -> str:
                 row.name,
                 _plus_minus(row.coverage, row.coverage_se, 100.0, " %"),
                 _plus_minus(*row.finite_size),
+                _number(row.size_matched),
                 fixed_percent(row.infinite),
                 *_differences(row, result.reference),
                 row.seconds,
@@ -290,11 +292,11 @@ def _comparison(result: Comparison) -> str:
         ]
         name = panel.name or result.title
         title = f"{name}: promised {fixed_percent(panel.nominal)}, splits: {panel.splits}"
-        shown, cut, lost = fitting(columns, rows, ("seconds", "Δ size", "Δ coverage"))
+        shown, cut, lost = fitting(columns, rows, ("seconds", "Δ size", "matched", "Δ coverage"))
         blocks.append(table(shown, cut, title=title))
         left_out |= dict.fromkeys(lost)
     differences = f"Δ: paired difference to {result.reference}, of coverage in percentage points"
-    lines = [f"Means ± standard errors over splits; {differences}; {_CLIPPED}."]
+    lines = [f"Means ± standard errors over splits; {differences}; {_CLIPPED}; {_MATCHED}."]
     if left_out:
         lines.append(f"For want of room without {', '.join(left_out)}: see --format csv or a wider terminal.")
     lines += [f"{c.verdict}: {c.claim} {c.found} (expected {c.expected})" for c in result.checks]
@@ -476,7 +478,7 @@ def to_markdown(result: Comparison) -> str:
 
 def _panel(methods: Sequence[Method]) -> list[str]:
     published = any(m.published_coverage is not None or m.published_size is not None for m in methods)
-    head = ["method", "coverage % ± sd (se)", "size (se)", "infinite %", "Δ coverage % (se)"]
+    head = ["method", "coverage % ± sd (se)", "size (se)", "matched", "infinite %", "Δ coverage % (se)"]
     head += ["paper: coverage %", "paper: size"] if published else []
     lines = [_row(head), _row(["---", *["---:"] * (len(head) - 1)])]
     for m in methods:
@@ -484,6 +486,7 @@ def _panel(methods: Sequence[Method]) -> list[str]:
             m.name,
             f"{_spread(m.coverage, m.coverage_sd)} ({_percent(m.coverage_se)})",
             f"{_number(m.size)} ({_number(m.size_se, 2)})",
+            _number(m.size_matched),
             _percent(m.infinite),
             f"{_percent(m.coverage_difference, '+')} ({_percent(m.coverage_difference_se)})",
         ]

@@ -163,12 +163,15 @@ class Method(_Strict):
     ``feature_map`` is that of `lrqr.calibrate.threshold.ThresholdModel`, with the same default as everywhere.
     ``ratio = "true"`` gives the method the true likelihood ratio in place of the estimated one, and
     fails where the data set does not know it; ``ratio = "best"`` takes the true one where it is known.
+    ``labels`` rows of the target bring their outcomes to the fit; ``labels_alone`` calibrates on them alone.
     """
 
     name: str
     label: str = ""
     feature_map: FeatureMap = "auto"
     ratio: Literal["estimated", "true", "best"] = "estimated"
+    labels: Annotated[int, Field(ge=0)] = 0
+    labels_alone: bool = False
     parameters: dict[str, Any] = {}
     grid: dict[str, list[Any]] = {}
 
@@ -187,12 +190,15 @@ class Method(_Strict):
 
     @model_validator(mode="after")
     def _known(self) -> Self:
-        accepted = inspect.signature(_plugin("methods", self.name).ESTIMATOR).parameters
+        estimator = _plugin("methods", self.name).ESTIMATOR
+        accepted = inspect.signature(estimator).parameters
         own = [name for name in accepted if name not in ("coverage", "random_state")]
         _require_known([*self.parameters, *self.grid], own, f"parameter of {self.name}")
         twice = sorted(set(self.parameters) & set(self.grid))
         if twice:
             raise ValueError(f"{', '.join(twice)}: in parameters and in grid")
+        if self.labels_alone and (estimator.USES_RATIO or not self.labels):
+            raise ValueError("labels_alone goes with labels, and with methods that use no likelihood ratio")
         return self
 
     def expand(self) -> list[Method]:

@@ -22,6 +22,7 @@ from lrqr.calibrate.calibrate import (
 from lrqr.calibrate.threshold import cap_infinite, make_estimator
 from lrqr.errors import DataError, LrqrError, UsageError
 from lrqr.stats.metrics import region_size
+from lrqr.stats.quantiles import order_statistic, tolerant_ceil
 from lrqr.stats.ratio import LikelihoodRatio, effective_size
 
 if TYPE_CHECKING:
@@ -54,6 +55,8 @@ COLUMNS = (
     "n_source",
     "n_target",
     "n_test",
+    "size_matched",
+    "contradicted",
     "warning",
 )
 
@@ -106,6 +109,8 @@ def evaluate(
         raise UsageError(
             f'{data.name} brings no predictions: name a base learner, base = "ridge" for example'
         )
+    few, judged = _labeled(data.test, max(method.labels for method in methods))
+    data = replace(data, test=judged)
     test_scores = scores_of(data.test, score)
     common: Record = {
         "shift": data.name,
@@ -126,21 +131,31 @@ def evaluate(
     records = []
     for method, one, known, estimate in zip(methods, made, knows, estimates, strict=True):
         how = Options(score, one, coverage, method.feature_map, seed)
-        source, test = data.source, data.test
+        source, test, labeled = data.source, data.test, few.take(np.arange(method.labels))
         if not known:
-            source, test = replace(source, ratio=None), replace(test, ratio=None)
+            source, test, labeled = (replace(rows, ratio=None) for rows in (source, test, labeled))
+        if method.labels_alone:
+            source = labeled
         start = time.perf_counter()
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
-                model = calibrate(source, data.target, how, ratio=shared if estimate else None)
+                model = calibrate(
+                    source,
+                    data.target,
+                    how,
+                    ratio=shared if estimate else None,
+                    labeled=labeled if method.labels and not method.labels_alone else None,
+                )
                 thresholds = thresholds_of(model, test)
                 seconds = time.perf_counter() - start
-                outcome = _judge(score, test, test_scores, thresholds, model.largest_score_)
+                outcome = _judge(score, coverage, test, test_scores, thresholds, model.largest_score_)
             except LrqrError as error:
                 raise type(error)(f"method {method.label}: {error}") from error
         # what a fitted LR-QR chose and certifies; NaN for methods that choose nothing
         fitted = {name: float(getattr(model.estimator_, f"{name}_", np.nan)) for name in _FITTED}
+        if model.labeled_ is not None:
+            fitted["contradicted"] = float(model.labeled_.evidence["contradicted"])
         text = str(caught[0].message) if caught else ""
         own = {"method": method.label, "seconds": seconds + waited * estimate, "warning": text}
         records.append(common | own | outcome | fitted)
@@ -161,17 +176,37 @@ def _knows_ratio(method: Method, data: ShiftData) -> bool:
     return method.ratio != "estimated" and not unknown
 
 
-def _judge(score: str, test: Rows, test_scores: FloatArray, thresholds: FloatArray, largest: float) -> Record:
-    """Coverage, mean size under both infinity policies, and the shares of infinite and empty sets."""
+def _labeled(test: Rows, count: int) -> tuple[Rows, Rows]:
+    """Divide test rows, which are in random order, into labeled ones for the fits and those for judging."""
+    if count >= len(test):
+        raise UsageError(f"labels = {count}: there are only {len(test)} labeled target rows, to judge by too")
+    index = np.arange(len(test))
+    return test.take(index[:count]), test.take(index[count:])
+
+
+def _judge(
+    score: str,
+    coverage: float,
+    test: Rows,
+    test_scores: FloatArray,
+    thresholds: FloatArray,
+    largest: float,
+) -> Record:
+    """Coverage, sizes under both infinity policies and to the best constant's, infinite and empty sets."""
     if np.isnan(thresholds).any():
         raise DataError(f"{int(np.isnan(thresholds).sum())} thresholds are NaN")
     module = plugins.load("scores", score)
     clipped = cap_infinite(thresholds, "clip", largest)
     sizes = region_size(region=module.region(test.prediction, thresholds))
     classify = module.TASK == "classification"
+    size = float(region_size(region=module.region(test.prediction, clipped)).mean())
+    # the constant threshold that would have kept the promise: it is chosen with the labels of these rows
+    constant = order_statistic(test_scores, tolerant_ceil(coverage * len(test_scores)))
+    best = float(region_size(region=module.region(test.prediction, np.full(len(test), constant))).mean())
     return {
         "coverage": float((test_scores <= thresholds).mean()),
-        "size": float(region_size(region=module.region(test.prediction, clipped)).mean()),
+        "size": size,
+        "size_matched": size / best if 0.0 < best < np.inf else np.nan,
         "size_allow": float(sizes.mean()),
         "threshold": float(np.maximum(clipped, module.LOWEST).mean()),
         "infinite": float(np.isposinf(thresholds).mean()),

@@ -21,6 +21,8 @@ _METRICS = (
     "size_clipped",
     "infinite",
     "empty",
+    "size_matched",
+    "contradicted",
     "seconds",
     "regularization",
     "ridge",
