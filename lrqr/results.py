@@ -78,12 +78,31 @@ class Coverage(Result):
 
 
 class WeightedCoverage(Result):
-    """Covered share of the source rows, each weighted by its likelihood ratio; not a measured coverage."""
+    """Covered share of the calibration rows, weighted by likelihood ratios: 1-α by construction."""
 
     value: Number
     """Weighted share of source rows; null if all weights are zero."""
     se: Number = None
     """Its standard error."""
+
+
+class Certificate(Result):
+    """What may be promised without target labels, if only the features shifted; asymptotic."""
+
+    lower_bound: float
+    """With that confidence, at least this share of the target is covered."""
+    estimate: Number = None
+    """One-step estimate of the share."""
+    confidence: float = 0.95
+    """Confidence of the bound."""
+    sensitivity: Number = None
+    """Γ*, the factor by which the likelihood ratios may be off while the share stays at `at_least`."""
+    at_least: Number = None
+    """The share that the sensitivity is about."""
+    pareto_k: Number = None
+    """Tail index of the ratios; above 0.7 they cannot be trusted. `"-inf"` where all are equal."""
+    effective_size: Number = None
+    """Number of equally weighted source rows that the weighted ones are worth."""
 
 
 class Histogram(Result):
@@ -247,6 +266,8 @@ class Shift(Result):
     """Number of equally weighted source rows that the weighted ones are worth."""
     largest_weight: Number = None
     """Share of the total weight on one source row."""
+    pareto_k: Number = None
+    """Tail index of these weights; above 0.7 they cannot be trusted. `"-inf"` where all are equal."""
     outside_support: Number = None
     """Share of the target rows farther from the source than source rows are from one another."""
     negative_mass: Number = None
@@ -594,7 +615,9 @@ class Evaluation(Result):
     known_labels: int | None = None
     """Number of rows that the fit had as labeled target rows; absent if it had none."""
     weighted_coverage: WeightedCoverage | None = None
-    """Source coverage weighted towards the target: all that can be said without outcomes."""
+    """Weighted coverage of the calibration rows: 1-α by construction, no evidence. See `certificate`."""
+    certificate: Certificate | None = None
+    """What the fit certified without target labels; null where it did not."""
     size: Size
     """How large the intervals or sets are."""
     groups: list[Group] = Field(default_factory=list)
@@ -687,6 +710,8 @@ class Diagnosed(Shift):
     """The coverage that the verdict is about."""
     labels: LabelsNeeded | None = None
     """How many labeled target rows would tell how much."""
+    certificate: Certificate | None = None
+    """With `--model`: what its fit certified."""
     provenance: dict[str, Any] = Field(default_factory=dict)
     """Where the numbers come from."""
     warnings: list[str] = Field(default_factory=list)
@@ -711,7 +736,9 @@ class Model(Result):
     fit: Fit
     """What the fit came to."""
     weighted_coverage: dict[str, Number]
-    """Weighted source coverage: `value`, `standard_error`."""
+    """Weighted coverage of the calibration rows, 1-α by construction: `value`, `standard_error`."""
+    certificate: Certificate | None = None
+    """What may be promised without target labels; null where the fit did not say."""
     shift: Shift
     """The shift at the fit, without the parts that only the report shows."""
     compared_with: list[str]

@@ -14,7 +14,8 @@ from sklearn.exceptions import NotFittedError
 from lrqr.arrays import LARGEST_SEED
 from lrqr.calibrate import store as artifact
 from lrqr.calibrate.learned import COMPONENTS, WIDE, LearnedFeatures
-from lrqr.calibrate.threshold import TEST_MASS, Offset, ThresholdModel, shape_level
+from lrqr.calibrate.offset import TEST_MASS, Offset, shape_level
+from lrqr.calibrate.threshold import ThresholdModel
 from lrqr.errors import DataError, UsageError
 from lrqr.stats.quantiles import conformal_quantile, weighted_quantile
 from lrqr.stats.ratio import LikelihoodRatio

@@ -110,8 +110,11 @@ def unlabeled() -> dict[str, Any]:
     labels = {"coverage", "groups", "by_size", "worst_slab", "interval_score", "levels", "methods"}
     results = {key: value for key, value in evaluation().items() if key not in labels}
     sets = {"mean": 2.5, "median": 2, "infinite": 0, "empty": 0.01, "full": 0.125, "singleton": 0.375}
-    weighted = {"value": 0.8961, "se": 0.0213}
-    return results | {"task": "classification", "size": sets, "coverage": None, "weighted_coverage": weighted}
+    certificate = {
+        "lower_bound": 0.8412, "estimate": 0.87, "confidence": 0.95, "sensitivity": 5.63, "at_least": 0.85,
+        "pareto_k": 0.83, "effective_size": 312.4,
+    }  # fmt: skip
+    return results | {"task": "classification", "size": sets, "coverage": None, "certificate": certificate}
 
 
 def comparison() -> dict[str, Any]:
@@ -220,11 +223,10 @@ def test_shift_says_all_that_was_found() -> None:
 def test_without_labels_nothing_is_called_coverage() -> None:
     text = Page(rendered("unlabeled")).text
     assert "There are no target labels, so coverage cannot be measured" in text
-    assert "89.6%" in text
-    assert "2.1%" in text
-    assert "not coverage of the target" in text
-    named = text.replace("mportance-weighted source coverage", "")
-    assert not re.search(r"coverage\W+(is )?\d", named)
+    assert "95 % sure: at least 84.1 % of the target is covered, if only the features shifted" in text
+    assert "even if the ratios were off by a factor of 5.6, at least 85 %" in text
+    assert "312 effective rows, Pareto k 0.83: too heavy a tail" in text
+    assert not re.search(r"coverage\W+(is )?\d", text)
     assert "all classes 12.5%" in text
     assert "one class 37.5%" in text
 

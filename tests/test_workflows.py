@@ -226,13 +226,11 @@ def test_evaluate_without_labels_never_says_coverage(folder: Path) -> None:
     write(folder, unlabeled=frame)
     found = lrqr("evaluate", folder / "model", folder / "unlabeled.csv", "--format", "json").json
     assert found["coverage"] is None
-    assert 0.8 < found["weighted_coverage"]["value"] <= 1.0
-    assert 0.0 < found["weighted_coverage"]["se"] < 0.1
+    assert 0.7 < found["certificate"]["lower_bound"] < 0.9
     text = lrqr("evaluate", folder / "model", folder / "unlabeled.csv").out
     assert "coverage                  not known: the file has no outcomes" in text
-    assert "weighted source coverage" in text
-    named = text.replace("weighted source coverage", "").replace("promised coverage", "")
-    assert named.count("coverage") == 1  # in "not known"
+    assert "certified without labels  95 % sure: at least" in text
+    assert text.replace("promised coverage", "").count("coverage") == 1  # in "not known"
 
 
 def test_fail_under(folder: Path) -> None:

@@ -11,7 +11,8 @@ import numpy as np
 from lrqr import plugins
 from lrqr.calibrate import labeled as labels
 from lrqr.calibrate.base import BaseLearner
-from lrqr.calibrate.threshold import TEST_MASS, ThresholdModel
+from lrqr.calibrate.offset import TEST_MASS
+from lrqr.calibrate.threshold import ThresholdModel
 from lrqr.errors import LrqrWarning
 from lrqr.stats.diagnosis import weight_warning
 from lrqr.stats.quantiles import rows_needed
@@ -47,6 +48,10 @@ class Options:
         Further coverages to calibrate at.
     unlabeled : str
         What the caller calls the unlabeled source rows, for messages.
+    certify : bool
+        Whether to compute what may be promised without target labels; not done where there are some.
+    at_least : float or None
+        The coverage that the certificate's sensitivity is about; None for 1-α-0.05.
     """
 
     score: str
@@ -56,6 +61,8 @@ class Options:
     seed: int | None = 0
     levels: tuple[float, ...] = ()
     unlabeled: str = "X_source"
+    certify: bool = False
+    at_least: float | None = None
 
 
 def calibrate(
@@ -100,6 +107,7 @@ def calibrate(
         classify=plugins.load("scores", options.score).TASK == "classification",
         coverage=options.coverage,
         random_state=options.seed,
+        at_least=options.at_least,
     ).fit(
         source.features,
         scores_of(source, options.score),
@@ -109,6 +117,7 @@ def calibrate(
         prediction=source.prediction,
         prediction_target=None if target is None else target.prediction,
         levels=options.levels,
+        certify=options.certify and labeled is None,
     )
     if labeled is not None:
         model.labeled_ = _learn_from(labeled, model, source, options.score)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -15,11 +15,11 @@ from lrqr import plugins
 from lrqr.arrays import as_matrix, as_vector
 from lrqr.calibrate.labeled import Labeled
 from lrqr.calibrate.learned import LearnedFeatures
+from lrqr.calibrate.offset import Evidence, Offset, shape_level
 from lrqr.errors import DataError, UsageError
 from lrqr.methods.estimator import as_ratio, check_coverage
 from lrqr.methods.selection import lighten
 from lrqr.plugins import FEATURE_MAPS, INFINITE, check_choice
-from lrqr.stats.quantiles import weighted_quantile
 from lrqr.stats.ratio import LikelihoodRatio
 
 if TYPE_CHECKING:
@@ -27,21 +27,13 @@ if TYPE_CHECKING:
 
     from lrqr.arrays import FloatArray
     from lrqr.plugins import FeatureMap, Infinite
+    from lrqr.stats.certificate import Certificate
 
 _TUNED = ("regularization", "ridge")
 _ROUNDING = 2.0 * np.finfo(np.float64).eps
 
 ENOUGH = (100, 50)
 """Source and target rows from which on ``"auto"`` learns."""
-
-TEST_MASS = 0.5
-"""Share of a test row's ratio that sits at infinity.
-
-All of it (1) is what weighted conformal prediction needs for coverage >= 1-α. But its quantile is also
-rounded up to the next calibration row, which adds half a row's weight on average, so half of it is what
-makes the mean coverage 1-α. With equal weights: rank ⌈(n+½)(1-α)⌉ of n rows covers 1-α + α/(2(n+1)),
-averaged over the rounding.
-"""
 
 
 def resolve_map(
@@ -97,49 +89,6 @@ def uses_known(estimator: Any, feature_map: str) -> bool:
     return bool(estimator.USES_RATIO) or lifts
 
 
-def shape_level(coverage: float) -> float:
-    """Return the level of the quantile that gives the shape: 1-2α, where the sets come out smallest.
-
-    Examples
-    --------
-    >>> round(shape_level(0.9), 12), round(shape_level(0.5), 12)
-    (0.8, 0.25)
-    """
-    return max(2.0 * coverage - 1.0, coverage / 2.0)
-
-
-@dataclass(frozen=True)
-class Offset:
-    """Weighted conformal quantile of the residuals S - h(x) of a fitted threshold h.
-
-    Attributes
-    ----------
-    residuals : (n,) array
-        Score minus threshold of the calibration rows, score units.
-    ratios : (n,) array
-        Their likelihood ratios.
-    level : float
-        1-α.
-    """
-
-    residuals: FloatArray
-    ratios: FloatArray
-    level: float
-
-    def lift(self, ratio: FloatArray) -> FloatArray:
-        """Return what to add to the thresholds (m,) of rows with these ratios; may be ``+inf``."""
-        return weighted_quantile(self.residuals, self.ratios, TEST_MASS * ratio, self.level)
-
-    def to_state(self) -> dict[str, Any]:
-        """Return plain values and arrays."""
-        return {"residuals": self.residuals, "ratios": self.ratios, "level": self.level}
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Self:
-        """Rebuild the offset that `to_state` described."""
-        return cls(**state)
-
-
 def cap_infinite(thresholds: FloatArray, infinite: Infinite, largest: float) -> FloatArray:
     """Apply the policy for thresholds of ``+inf`` (docs/methods.md): keep, clip to ``largest``, or refuse."""
     check_choice("policy for infinite thresholds", infinite, INFINITE)
@@ -177,9 +126,13 @@ class ThresholdModel(BaseEstimator):
         1-α. Not used when ``method`` is an estimator, which brings its own.
     random_state : int, default=0
         Seed of everything random. Not used when ``method`` is an estimator.
+    at_least : float, optional
+        The coverage that the certificate's sensitivity is about; by default 1-α-0.05.
 
     Attributes
     ----------
+    certificate_ : Certificate or None
+        What may be promised without target labels, if `fit` was asked to certify.
     estimator_ : the fitted method
     method_ : str
         Its name.
@@ -215,12 +168,14 @@ class ThresholdModel(BaseEstimator):
         classify: bool = False,
         coverage: float = 0.9,
         random_state: int | None = 0,
+        at_least: float | None = None,
     ) -> None:
         self.method = method
         self.feature_map = feature_map
         self.classify = classify
         self.coverage = coverage
         self.random_state = random_state
+        self.at_least = at_least
 
     def fit(
         self,
@@ -233,6 +188,7 @@ class ThresholdModel(BaseEstimator):
         prediction: Any = None,
         prediction_target: Any = None,
         levels: Iterable[float] = (),
+        certify: bool = False,
     ) -> Self:
         """Fit the feature map and the method.
 
@@ -254,6 +210,8 @@ class ThresholdModel(BaseEstimator):
         levels : iterable of float, optional
             Further coverages to calibrate at, on the same features and ratios and with the λ and the ridge
             that were chosen for ``coverage``, so that each costs one fit without cross-validation.
+        certify : bool
+            Whether to compute ``certificate_``, which takes five further fits without cross-validation.
         """
         X = as_matrix(X, "X")
         y = as_vector(y, "y", length=X.shape[0])
@@ -275,24 +233,32 @@ class ThresholdModel(BaseEstimator):
             known=self.known_ratio_,
         )
         self.learned_: LearnedFeatures | None = None
+        self.certificate_: Certificate | None = None
         self.unanswered_, levels = 0.0, (self.coverage_, *map(float, levels))
+        known = as_ratio(ratio, len(y)) if self.known_ratio_ else None
+        found = None
         if self.feature_map_ != "given":
-            known = as_ratio(ratio, len(y)) if self.known_ratio_ else None
             if X_target is None:
                 X_target, prediction_target = X, prediction
             learned, own, of_target = self._learn(X, y, X_target, prediction, prediction_target)
             self.learned_, light = learned, clone(method)
             lighten(light, len(X), len(X_target))
-            ratios = learned.source_ratio_ if known is None else known
+            found = own, of_target, learned.source_ratio_ if known is None else known
             few, of_target_few = self._shape_features(own), self._shape_features(of_target)
-            self._calibrate(light, levels, few, y, ratios, X_target=of_target_few)
+            self._calibrate(light, levels, few, y, found[2], X_target=of_target_few)
             if known is None and self.offset_ is not None:
                 lift = self.offset_.lift(learned.ratio(of_target))
                 self.unanswered_ = float(np.isposinf(lift).mean())
             if self.feature_map == "auto" and self.unanswered_ > 1.0 - self.coverage_:
                 self.feature_map_, self.learned_ = "given", None
+        samples = {"X_target": X_target, "X_source": X_source}
         if self.feature_map_ == "given":
-            self._calibrate(method, levels, X, y, X_target=X_target, X_source=X_source, ratio=ratio)
+            self._calibrate(method, levels, X, y, **samples, ratio=ratio)
+        if certify:
+            found = found or self._domains(X, X_target, ratio)
+            evidence = self._evidence(X, y, found, samples)
+            held_out = evidence.thresholds(self.coverage_)
+            self.certificate_ = evidence.certificate(held_out, self.coverage_, self.at_least)
         return self
 
     def at(self, level: float) -> Self:
@@ -447,6 +413,30 @@ class ThresholdModel(BaseEstimator):
             tuned = {name: getattr(fitted, f"{name}_") for name in _TUNED if hasattr(fitted, f"{name}_")}
         self.estimator_, self.offset_ = fits[0]
         self.levels_ = dict(zip(list(levels)[1:], fits[1:], strict=True))
+
+    def _domains(
+        self, X: FloatArray, X_target: FloatArray | None, ratio: LikelihoodRatio | FloatArray | None
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the logistic log-odds of source (n1, 1) and target (n2, 1), and the ratios (n1,)."""
+        if X_target is None:
+            alike = np.zeros((len(X), 1))
+            return alike, alike, np.ones(len(X)) if ratio is None else np.asarray(ratio)
+        fitted = ratio
+        if not isinstance(fitted, LikelihoodRatio):
+            fitted = LikelihoodRatio(random_state=self.random_state or 0).fit(X, X_target)
+        own = fitted.source_log_odds_ if len(fitted.source_) == len(X) else fitted.log_odds(X)
+        ratios = ratio if self.known_ratio_ else np.exp(own)
+        return own[:, None], fitted.target_log_odds_[:, None], np.asarray(ratios)
+
+    def _evidence(self, X: FloatArray, y: FloatArray, found: Any, samples: dict[str, Any]) -> Evidence:
+        """Put together what the method was fitted on, with the λ and the ridge that it chose."""
+        own, of_target, ratios = found
+        lifted = self.offset_ is not None
+        if lifted:
+            X, samples = self._shape_features(own), {"X_target": self._shape_features(of_target)}
+        estimator = self.estimator_
+        tuned = {name: getattr(estimator, f"{name}_") for name in _TUNED if hasattr(estimator, f"{name}_")}
+        return Evidence(clone(estimator).set_params(**tuned), X, y, ratios, own, of_target, samples, lifted)
 
     def _shape_features(self, features: FloatArray) -> FloatArray:
         """Return what the method sees: learned features as they are, or one that never varies."""

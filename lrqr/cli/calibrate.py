@@ -25,6 +25,7 @@ _FIT_FLAGS = (
     "ridge",
     "selection",
     "strict",
+    "at_least",
 )
 
 
@@ -74,6 +75,7 @@ def demo(ctx: click.Context, /, output: Path, **flags: Any) -> None:
     help="20 or more labeled target rows: they test whether only the features shifted, and correct the fit.",
 )
 @options.tuning
+@options.at_least
 @options.on_missing
 @options.seed
 @options.strict

@@ -243,6 +243,12 @@ level = combine(
     ),
     click.option("--alpha", type=Level(), help="Another way to say it: 1 - coverage."),
 )
+at_least = click.option(
+    "--at-least",
+    type=Level(),
+    help="Say how far the likelihood ratios may be off until less than this share of the target is covered "
+    "(docs/certificate.md).  [default: coverage - 0.05]",
+)
 output_format = click.option(
     "--format",
     "output_format",

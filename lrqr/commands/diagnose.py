@@ -74,9 +74,11 @@ def diagnose(
     return Diagnosed(
         **result.to_dict(pictures=True),
         promise=result.promise,
+        pareto_k=result.pareto_k,
         nominal=level,
         labels=_labels(level, result.effective_size),
         columns=Schema(**differences),
+        certificate=None if fitted is None else fitted.details.get("certificate"),
     )
 
 

@@ -74,7 +74,7 @@ def evaluate(
         A model directory.
     labeled : Path
         Target rows that took no part in the fit. Without the outcome column there is no coverage, but all
-        else, and the importance-weighted source coverage.
+        else, and what the fit certified without labels.
     group : str, optional
         A column to report by.
     infinite : {"allow", "clip", "error"}
@@ -105,6 +105,7 @@ def evaluate(
         confidence=0.95,
         coverage=None if rows.inside is None else Coverage(**_coverage(rows.inside, fitted.coverage)),
         weighted_coverage=WeightedCoverage(value=weighted["value"], se=weighted["standard_error"]),
+        certificate=fitted.details.get("certificate"),
         size=_size(fitted, rows),
         **_with_labels(fitted, sample, rows, group),
         shift=_shift(fitted, rows),

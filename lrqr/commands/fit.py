@@ -69,6 +69,7 @@ class FitOptions(Choices):
     ridge: float | str = "auto"
     selection: str = "auto"
     strict: bool = False
+    at_least: float | None = None
 
     @property
     def tuned(self) -> dict[str, float | str]:
@@ -150,6 +151,7 @@ def fit(
         companions=companions,
         details={
             "fit": _fit_details(threshold, target_rows) | {"dropped": samples[0].dropped},
+            "certificate": None if threshold.certificate_ is None else vars(threshold.certificate_),
             "weighted_coverage": _weighted_coverage(threshold, rows, how.score, ratio),
             "shift": _shift_details(diagnosis, samples),
             "provenance": _provenance(options, paths),
@@ -185,7 +187,12 @@ def _read(paths: Sequence[Path | None], options: FitOptions) -> tuple[list[Sampl
 
 
 def _check(options: FitOptions, roles: Roles) -> None:
-    """Refuse parameters of LR-QR, and weights, that the method cannot use."""
+    """Refuse parameters of LR-QR, and weights, that the method cannot use, and a floor above the promise."""
+    if options.at_least is not None and options.at_least > options.coverage:
+        raise UsageError(
+            f"--at-least {options.at_least:g} is above the promised coverage {options.coverage:g}; "
+            "give a lower share, or raise --coverage"
+        )
     method = _method(options.method, options)
     constant = options.feature_map == "constant"
     unused = [
@@ -220,6 +227,8 @@ def _how(options: FitOptions) -> one_way.Options:
         seed=options.seed,
         levels=tuple(level for level in LEVELS if options.method in _AT_LEVELS and level != options.coverage),
         unlabeled="--unlabeled-source",
+        certify=True,
+        at_least=options.at_least,
     )
 
 
@@ -256,7 +265,7 @@ def _companions(
         for name in COMPANIONS:
             method = _method(name, options)
             rows = source if method.USES_RATIO else replace(source, ratio=None)
-            given = replace(how, method=method, feature_map="given", levels=())
+            given = replace(how, method=method, feature_map="given", levels=(), certify=False)
             if name != options.method:
                 found[name] = one_way.calibrate(rows, target, given, **shared)
     return found
@@ -274,6 +283,7 @@ def _weighted_coverage(
 def _shift_details(diagnosis: Diagnosis, samples: Sequence[Sample]) -> dict[str, Any]:
     return diagnosis.to_dict(pictures=True) | {
         "promise": diagnosis.promise,
+        "pareto_k": diagnosis.pareto_k,
         "columns": schema_differences(samples[0].features, samples[1].features),
     }
 

@@ -47,6 +47,7 @@ def describe(model: CalibratedModel) -> Model:
         coefficients=_coefficients(model),
         fit=Fit.read(details["fit"]),
         weighted_coverage=details["weighted_coverage"],
+        certificate=details.get("certificate"),
         shift=Shift.read({key: value for key, value in details["shift"].items() if key not in _LARGE}),
         compared_with=list(model.companions),
         provenance=details["provenance"],

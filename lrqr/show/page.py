@@ -38,7 +38,9 @@ def render(result: Reported) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update({name: getattr(words, name) for name in ("percent", "number", "flat")})
+    environment.filters.update(
+        {name: getattr(words, name) for name in ("percent", "number", "flat", "certified")}
+    )
     environment.globals.update(
         verdicts=words.VERDICTS,
         shift_words=PROMISES,

@@ -20,6 +20,7 @@ from lrqr.show.words import (
     MISSING,
     VERDICTS,
     cell,
+    certified,
     fixed_percent,
     flatten,
     short_number,
@@ -93,6 +94,8 @@ def fit_summary(model: Model, output: Path) -> str:
         f"shift: {shift.verdict} ({_apart(shift)}, {outside})",
         f"  {shift.promise}",
     ]
+    if model.certificate is not None:
+        lines += [f"  {line}" for line in certified(model.certificate)]
     if fit.gap is not None and fit.feature_map != "constant":  # there, nothing is pulled towards anything
         lines.append(
             f"chosen: ridge {cell(fit.ridge)}, regularization {cell(fit.regularization)}; {_state(fit)}"
@@ -214,17 +217,14 @@ def _evaluation(result: Evaluation) -> str:
 
 
 def _coverage(result: Evaluation) -> list[tuple[str, Any]]:
-    found, weighted = result.coverage, result.weighted_coverage
+    found = result.coverage
+    told = [] if result.certificate is None else certified(result.certificate)
+    promised = list(zip(["certified without labels", *[""] * len(told)], told, strict=False))
     if found is not None:
         value = f"{fixed_percent(found.value)}  (95 % interval {_between(found.low, found.high)})"
         rows = [("coverage", value), ("verdict", VERDICTS.get(found.verdict, found.verdict))]
-        return rows + [("", sentence) for sentence in result.causes]
-    rows = [("coverage", "not known: the file has no outcomes")]
-    if weighted is not None:
-        value = f"{fixed_percent(weighted.value)} ± {fixed_percent(weighted.se)} (standard error)"
-        meaning = "measured on the source, weighted towards the target: as good as those weights"
-        rows += [("weighted source coverage", value), ("", meaning)]
-    return rows
+        return rows + [("", sentence) for sentence in result.causes] + promised
+    return [("coverage", "not known: the file has no outcomes"), *promised]
 
 
 def _sizes(size: Size, of: str, interval_score: float | None) -> list[tuple[str, Any]]:
@@ -330,6 +330,7 @@ def _diagnosis(result: Diagnosed) -> str:
         ("domain AUC", auc),
         ("effective size", f"{result.effective_size:.1f} of {result.n_source} source rows"),
         ("largest weight", f"{fixed_percent(result.largest_weight)} of the total on one row"),
+        ("Pareto k", f"{cell(result.pareto_k)} of the weights; above 0.7 their tail is too heavy"),
         ("outside support", f"{fixed_percent(result.outside_support)} of the target rows"),
         ("negative mass", f"{fixed_percent(result.negative_mass)} of the least-squares ratio"),
     ]
@@ -345,6 +346,8 @@ def _diagnosis(result: Diagnosed) -> str:
                 f"{need.to_halve} halve the spread of {fixed_percent(need.spread)} around it",
             ),
         ]
+    if result.certificate is not None:
+        rows += [("certified" if not i else "", line) for i, line in enumerate(certified(result.certificate))]
     if result.columns is not None:
         one_sided = {"source": result.columns.only_source, "target": result.columns.only_target}
         rows += [(f"columns only in the {side}", names) for side, names in one_sided.items() if names]
@@ -384,6 +387,10 @@ def _model(result: Model) -> str:
         about.append(("solver", _state(result.fit)))
     about += [(name.replace("_", " "), value) for name, value in result.roles.items() if value]
     about.append(("shift", f"{result.shift.verdict}: {result.shift.promise}"))
+    if result.certificate is not None:
+        about += [
+            ("certified" if not i else "", line) for i, line in enumerate(certified(result.certificate))
+        ]
     blocks = [_pairs("model (--format json has what the solver says, too)", about)]
     if result.coefficients:
         ranked = sorted(result.coefficients.items(), key=lambda item: -abs(item[1]))

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from lrqr.results import Result
+    from lrqr.results import Certificate, Result
 
 MISSING = "–"
 _FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 _JOINERS = "\u200c\u200d"  # which some scripts and emoji need between letters
+_ANY = 1000.0  # by so much no ratio is off
 _LONGEST = 1e15  # from here on the digits are no longer exact
 
 VERDICTS = {
@@ -123,6 +124,31 @@ def flat(values: Mapping[str, Any], above: str = "") -> list[tuple[str, str]]:
         else:
             pairs.append((name.replace("_", " "), plain(value)))
     return pairs
+
+
+def certified(found: Certificate) -> list[str]:
+    """Say in one line each: the bound, how far the ratios may be off, and how much they can be trusted."""
+    bound = f"{100 * found.confidence:.0f} % sure: at least {fixed_percent(found.lower_bound)} of the target"
+    return [f"{bound} is covered, if only the features shifted", _robust(found), _trust(found)]
+
+
+def _robust(found: Certificate) -> str:
+    floor, factor = fixed_percent(found.at_least).replace(".0 %", " %"), found.sensitivity or 0.0
+    if factor == 0.0:
+        return f"{floor} is not certain even if the ratios are exact"
+    if factor > _ANY:
+        return f"even if the ratios were off by any factor, at least {floor}"
+    return f"even if the ratios were off by a factor of {factor:.2g}, at least {floor}"
+
+
+def _trust(found: Certificate) -> str:
+    from lrqr.stats.certificate import TAIL_TOO_HEAVY  # late: it takes scipy and scikit-learn
+
+    worth = f"the ratios leave {found.effective_size or 0.0:.0f} effective rows"
+    if found.pareto_k is None or math.isinf(found.pareto_k):
+        return worth
+    heavy = ": too heavy a tail to trust them, however many rows" if found.pareto_k > TAIL_TOO_HEAVY else ""
+    return f"{worth}, Pareto k {found.pareto_k:.2f}{heavy}"
 
 
 # ----------------------------------------------------------------------------------- JSON and CSV

@@ -17,6 +17,7 @@ from scipy.stats import betabinom, norm
 
 from lrqr.arrays import FloatArray, as_matrix, matched_columns
 from lrqr.errors import DataError, UsageError
+from lrqr.stats.certificate import TAIL_TOO_HEAVY, pareto_k
 from lrqr.stats.moments import Moments
 from lrqr.stats.ratio import LikelihoodRatio, effective_size, largest_share
 from lrqr.stats.support import LEVEL, Support
@@ -89,6 +90,8 @@ class Diagnosis:
         (Σw)²/Σw² of the out-of-fold likelihood ratios of the source rows.
     largest_weight : float
         Share of the total weight that one source row carries.
+    pareto_k : float
+        Tail index of these ratios; above 0.7 averages under them cannot be trusted.
     outside_support : float
         Share of target rows outside the source's support (:class:`Support`), beyond chance.
     negative_mass : float
@@ -112,6 +115,7 @@ class Diagnosis:
     auc_high: float
     effective_size: float
     largest_weight: float
+    pareto_k: float
     outside_support: float
     negative_mass: float
     verdict: str
@@ -132,7 +136,7 @@ class Diagnosis:
 
     def to_dict(self, *, pictures: bool = False) -> dict[str, Any]:
         """Return the numbers as plain JSON values, with ``pictures`` also those that the report draws."""
-        left_out = {"support"} if pictures else {"support", "overlap", "concentration"}
+        left_out = {"support", "pareto_k"} | (set() if pictures else {"overlap", "concentration"})
         plain = {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in left_out}
         plain["features"] = [dict(feature) for feature in self.features]
         return plain
@@ -200,7 +204,7 @@ def diagnose(
     far = int((support.far(target) | beyond).sum())
     expected = support.expected + (1.0 - support.expected) / (len(source) + 1.0)
     outside = max(far / len(target) - expected, 0.0) / (1.0 - expected)
-    size, share = effective_size(ratio.source_), largest_share(ratio.source_)
+    size, share, tail = effective_size(ratio.source_), largest_share(ratio.source_), pareto_k(ratio.source_)
     alike = (
         low <= 0.5
         and _chance(far, len(target), expected, len(support.reference)) > _SURPRISE
@@ -214,9 +218,10 @@ def diagnose(
         auc_high=max(high, 0.5),
         effective_size=size,
         largest_weight=share,
+        pareto_k=tail,
         outside_support=float(outside),
         negative_mass=_negative_mass(source, target),
-        verdict=_verdict(alike, outside, size, share, coverage),
+        verdict=_verdict(alike, outside, size, share, tail, coverage),
         features=_features(source, target, names, ratio),
         overlap=_overlap(ratio),
         concentration=_concentration(ratio.source_),
@@ -287,15 +292,16 @@ def weight_warning(weights: FloatArray, coverage: float, mass: float = 1.0) -> s
     )
 
 
-def _verdict(alike: bool, outside: float, size: float, share: float, coverage: float) -> str:
+def _verdict(alike: bool, outside: float, size: float, share: float, tail: float, coverage: float) -> str:
     if outside >= _MOSTLY_OUTSIDE:
         return NO_OVERLAP
     if alike:
         return NO_SHIFT
     # With more than α of the target outside, 1-α can be missed by rows on which nothing is known; with one
-    # row carrying more than α of the weight, that row alone decides the threshold.
+    # row carrying more than α of the weight, that row alone decides the threshold. Under a heavy tail the
+    # effective size itself is not to be trusted.
     alpha = 1.0 - coverage
-    if outside > alpha or share > alpha or size < effective_rows_needed(coverage):
+    if outside > alpha or share > alpha or size < effective_rows_needed(coverage) or tail > TAIL_TOO_HEAVY:
         return LITTLE_OVERLAP
     return WITHIN_REACH
 

@@ -1,0 +1,146 @@
+"""The offset that lifts a fitted shape to the promised coverage, and the certificate of what that promises.
+
+The certificate asks for each row whether it is covered by a fit that has not seen it; see
+`lrqr.stats.certificate`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from sklearn.base import clone
+
+from lrqr.stats.certificate import Certificate, certify
+from lrqr.stats.quantiles import weighted_quantile
+from lrqr.stats.ratio import canonical_order, deal_folds
+
+if TYPE_CHECKING:
+    from lrqr.arrays import FloatArray
+
+FOLDS = 5
+
+TEST_MASS = 0.5
+"""Share of a test row's ratio that sits at infinity.
+
+All of it (1) is what weighted conformal prediction needs for coverage >= 1-α. But its quantile is also
+rounded up to the next calibration row, which adds half a row's weight on average, so half of it is what
+makes the mean coverage 1-α. With equal weights: rank ⌈(n+½)(1-α)⌉ of n rows covers 1-α + α/(2(n+1)),
+averaged over the rounding.
+"""
+
+
+def shape_level(coverage: float) -> float:
+    """Return the level of the quantile that gives the shape: 1-2α, where the sets come out smallest.
+
+    Examples
+    --------
+    >>> round(shape_level(0.9), 12), round(shape_level(0.5), 12)
+    (0.8, 0.25)
+    """
+    return max(2.0 * coverage - 1.0, coverage / 2.0)
+
+
+@dataclass(frozen=True)
+class Offset:
+    """Weighted conformal quantile of the residuals S - h(x) of a fitted threshold h.
+
+    Attributes
+    ----------
+    residuals : (n,) array
+        Score minus threshold of the calibration rows, score units.
+    ratios : (n,) array
+        Their likelihood ratios.
+    level : float
+        1-α.
+    """
+
+    residuals: FloatArray
+    ratios: FloatArray
+    level: float
+
+    def lift(self, ratio: FloatArray) -> FloatArray:
+        """Return what to add to the thresholds (m,) of rows with these ratios; may be ``+inf``."""
+        return weighted_quantile(self.residuals, self.ratios, TEST_MASS * ratio, self.level)
+
+    def to_state(self) -> dict[str, Any]:
+        """Return plain values and arrays."""
+        return {"residuals": self.residuals, "ratios": self.ratios, "level": self.level}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        """Rebuild the offset that `to_state` described."""
+        return cls(**state)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """All that a method was fitted on, to fit it again on some of the rows.
+
+    Attributes
+    ----------
+    method : unfitted estimator
+        With the λ and the ridge that were chosen.
+    rows : (n, p) array
+        What it sees of the calibration rows.
+    scores : (n,) array
+    ratios : (n,) array
+        Out-of-fold, or known, likelihood ratios of the calibration rows.
+    features, features_target : (n, q), (m, q) arrays
+        Learned features, of which the chance to be covered is taken to be a function.
+    unlabeled : dict
+        ``X_target`` and ``X_source``, where there are such rows.
+    lifted : bool
+        Whether a weighted quantile of the residuals lifts its thresholds.
+    """
+
+    method: Any
+    rows: FloatArray
+    scores: FloatArray
+    ratios: FloatArray
+    features: FloatArray
+    features_target: FloatArray
+    unlabeled: dict[str, FloatArray]
+    lifted: bool
+
+    def certificate(
+        self, thresholds: FloatArray, coverage: float, at_least: float | None = None
+    ) -> Certificate:
+        """Bound the coverage of `thresholds` at this level from below."""
+        covered = self.scores <= thresholds
+        # in an order that depends on their contents only: shuffled rows have the same certificate
+        order = canonical_order(self.rows, self.features, self.scores)
+        return certify(
+            covered[order],
+            self.ratios[order],
+            self.features[order],
+            self.features_target[canonical_order(self.features_target)],
+            coverage=coverage,
+            at_least=at_least,
+        )
+
+    def thresholds(self, level: float) -> FloatArray:
+        """Return the threshold (n,) of each row from a fit without it, over five folds."""
+        n = len(self.scores)
+        if n < FOLDS:
+            return np.full(n, np.inf)
+        found, fold = np.empty(n), np.empty(n, dtype=np.int64)
+        fold[canonical_order(self.rows, self.features, self.scores)] = deal_folds(n, FOLDS, 0)
+        method = clone(self.method).set_params(coverage=shape_level(level) if self.lifted else level)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for k in range(FOLDS):
+                rest, held = fold != k, fold == k
+                ratios, own = (
+                    {"ratio": self.ratios[rows]} if method.USES_RATIO else {} for rows in (rest, held)
+                )
+                fitted = clone(method).fit(self.rows[rest], self.scores[rest], **self.unlabeled, **ratios)
+                found[held] = fitted.predict(self.rows[held], **own)
+                if self.lifted:
+                    offset = Offset(
+                        self.scores[rest] - fitted.predict(self.rows[rest]), self.ratios[rest], level
+                    )
+                    found[held] += offset.lift(self.ratios[held])
+        return found
