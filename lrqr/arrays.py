@@ -1,22 +1,36 @@
-"""Array types and the checks at the door: float64, right shape, finite."""
+"""Array types, the checks at the door (float64, right shape, finite), and the state of fitted objects."""
 
 from __future__ import annotations
 
+import math
+import reprlib
 import sys
 from contextlib import contextmanager
-from functools import lru_cache
+from dataclasses import asdict, fields, is_dataclass
+from functools import cache, lru_cache
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    TypeAdapter,
+    ValidationError,
+    create_model,
+)
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
-from lrqr.errors import DataError, UsageError
+from lrqr.errors import ArtifactError, DataError, UsageError
 from lrqr.plugins import suggest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
@@ -215,3 +229,288 @@ def matched_columns(source: Any, target: Any) -> tuple[Any, Any, list[str] | Non
 
 def _is_frame(rows: Any) -> bool:
     return hasattr(rows, "columns") and hasattr(rows, "to_numpy")
+
+
+# ------------------------------------------------------------------------- the state of fitted objects
+
+
+class Stored:
+    """An object that is stored as the fields that its class declares, and checked by them when it is read.
+
+    ``STATE`` says for each attribute what it may hold, as a type that pydantic understands (strictly: no
+    number is made of a text); it is inherited. An attribute is stored under its name without a trailing ``_``
+    or ``_in_``. With ``GROUPED``, for scikit-learn estimators that are dataclasses, it is stored by its full
+    name under ``fitted``, and the fields of the dataclass under ``parameters``. Parameters, and what is
+    declared as `optional`, may be lacking in what is read: then they are what the class says.
+    """
+
+    STATE: ClassVar[dict[str, Any]] = {}
+    GROUPED: ClassVar[bool] = False
+
+    def to_state(self) -> dict[str, Any]:
+        """Return what is declared as JSON values, arrays and fitted scikit-learn models."""
+        kind: Any = type(self)
+        declared = _declared(kind).items()
+        names = [name for name, held in declared if not isinstance(held, tuple) or hasattr(self, name)]
+        return _arranged(kind, {name: _word(_storable(getattr(self, name))) for name in names})
+
+    @classmethod
+    def from_state(cls, state: Any, sizes: dict[str, Any] | None = None) -> Self:
+        """Rebuild the object that `to_state` described.
+
+        Parameters
+        ----------
+        state : dict
+        sizes : dict, optional
+            Values by symbol that the fields must agree with; takes those found here.
+
+        Raises
+        ------
+        ArtifactError
+            If a field is missing, unknown, or not what the class declares; the message names it.
+        """
+        kind: Any = cls
+        sizes = {} if sizes is None else sizes
+        try:
+            found = _schema(kind).model_validate(state, context=sizes)
+        except ValidationError as error:
+            raise ArtifactError(_first_fault(error)) from error
+        parts = [getattr(found, group) for group in _GROUPS] if cls.GROUPED else [found]
+        values = {key: getattr(part, key) for part in parts for key in part.model_fields_set}
+        names = [name for name in _declared(kind) if _key(cls, name) in values]
+        made = cls.__new__(cls)
+        vars(made).update({name: values[_key(cls, name)] for name in names})
+        made._complete(sizes)  # noqa: SLF001 - of this class
+        return made
+
+    def _complete(self, sizes: dict[str, Any]) -> None:
+        """Check what concerns several fields, and set what follows from them."""
+
+
+def agree(sizes: dict[str, Any], symbol: str, value: Any, field: str = "") -> None:
+    """Note a size (or a name); refuse it if another field has another under the same symbol.
+
+    Raises
+    ------
+    ArtifactError, or ValueError within the reading of a field (without ``field``)
+    """
+    if sizes.setdefault(symbol, value) != value:
+        wrong = f"must have {symbol} = {sizes[symbol]}, as other fields say, got {value}"
+        raise ArtifactError(f"{field}: {wrong}") if field else ValueError(wrong)
+
+
+# What fields may hold: annotations for ``STATE``, besides plain str, bool, int and float (finite).
+
+LEVEL = Annotated[float, Field(gt=0.0, lt=1.0)]
+SHARE = Annotated[float, Field(ge=0.0, le=1.0)]
+POSITIVE = Annotated[float, Field(gt=0.0)]
+NONNEGATIVE = Annotated[float, Field(ge=0.0)]
+COUNT = Annotated[int, Field(ge=0, lt=2**63)]
+SEED = Annotated[int, Field(ge=0, le=LARGEST_SEED)]
+
+
+def _number(value: Any) -> Any:
+    return float(value) if isinstance(value, str) and value in {"inf", "-inf", "nan"} else value
+
+
+THRESHOLD = Annotated[float, Field(ge=-math.inf, allow_inf_nan=True), BeforeValidator(_number)]
+OR_NAN = Annotated[float, Field(allow_inf_nan=True), BeforeValidator(_number)]
+
+
+def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
+    if len(set(names)) < len(names):
+        raise ValueError("must be different names")
+    return names
+
+
+NAMES = Annotated[tuple[str, ...], Field(strict=False), AfterValidator(_distinct)]
+
+
+def optional(kind: Any) -> Any:
+    """Declare a field that may be lacking."""
+    return kind, None
+
+
+def one_of(*choices: str) -> Any:
+    """Declare one of these texts."""
+    return Literal[choices]
+
+
+def same(symbol: str) -> AfterValidator:
+    """Make a field's value that which a symbol stands for."""
+
+    def check(value: Any, info: Any) -> Any:
+        agree(info.context, symbol, value)
+        return value
+
+    return AfterValidator(check)
+
+
+def array(*shape: str, of: type = float, within: str = "(-inf, inf)", rising: bool = False) -> Any:
+    """Declare an array whose shape is given by symbols.
+
+    Parameters
+    ----------
+    *shape : str
+        Arrays with the same symbol have the same size; a number is the size itself.
+    of : type
+        ``float`` (float64), ``int`` (int64), ``bool``, ``str``, or a type of NumPy.
+    within : str
+        The interval that holds all numbers, such as ``"[0, inf)"``; a bound may be a symbol.
+    rising : bool
+        Whether each number is larger than the one before.
+    """
+    dtype = np.dtype(of)
+
+    def read(value: Any, info: Any) -> Any:
+        value = np.asarray(value) if isinstance(value, list) else value
+        if (
+            not isinstance(value, np.ndarray)
+            or (value.dtype.kind != "U" if dtype.kind == "U" else value.dtype != dtype)
+            or value.ndim != len(shape)
+        ):
+            raise ValueError(f"must be an array of {dtype.name} of shape ({', '.join(shape)})")
+        for symbol, size in zip(shape, value.shape, strict=True):
+            agree({symbol: int(symbol)} if symbol.isdigit() else info.context, symbol, size)
+        if dtype.kind == "U":
+            return value
+        low, high = (float(info.context.get(bound, bound)) for bound in within[1:-1].split(", "))
+        inside = ((value >= low) if within[0] == "[" else (value > low)) & (
+            (value <= high) if within[-1] == "]" else (value < high)
+        )
+        if not inside.all() or (rising and (np.diff(value) <= 0).any()):
+            raise ValueError(f"must hold {'rising ' if rising else ''}numbers within {within}")
+        return value
+
+    return Annotated[Any, PlainValidator(read)]
+
+
+def nested(kind: Any, **links: str) -> Any:
+    """Declare another stored object; ``links`` say which of its symbols are which of this object's.
+
+    ``kind`` is its class, or a function that finds this by the symbols known so far.
+    """
+
+    def read(value: Any, info: Any) -> Any:
+        chosen: Any = kind if isinstance(kind, type) else kind(info.context)
+        inner = {own: info.context[outer] for own, outer in links.items() if outer in info.context}
+        found = chosen.from_state(value, inner)
+        info.context.update({outer: inner[own] for own, outer in links.items() if own in inner})
+        return found
+
+    return Annotated[Any, PlainValidator(read)]
+
+
+def record(kind: type[Any]) -> Any:
+    """Declare a dataclass or a pydantic model that is stored as a dict of its fields."""
+    return Annotated[Any, PlainValidator(lambda value: TypeAdapter(kind).validate_python(value))]
+
+
+def by_level(kind: Any) -> Any:
+    """Declare a dict by level, a share; it is stored as a list of states that hold their ``level``."""
+
+    def read(rows: Any) -> Any:
+        if rows == {}:
+            return rows
+        pairs = [(row["level"], {key: item for key, item in row.items() if key != "level"}) for row in rows]
+        return dict(pairs)
+
+    return Annotated[dict[LEVEL, kind], BeforeValidator(read)]
+
+
+def many(kind: Any, *, least: int = 0) -> Any:
+    """Declare a list."""
+    return Annotated[list[kind], Field(min_length=least)]
+
+
+def by_name(kind: Any) -> Any:
+    """Declare a dict by name."""
+    return dict[str, kind]
+
+
+def predictor(*kinds: str, size: str) -> Any:
+    """Declare a fitted scikit-learn model of one of these classes, for rows of ``size`` columns."""
+
+    def read(value: Any, info: Any) -> Any:
+        if type(value).__name__ not in kinds:
+            raise ValueError(f"must be a fitted {' or '.join(kinds)}")
+        agree(info.context, size, getattr(value, "n_features_in_", None))
+        return value
+
+    return Annotated[Any, PlainValidator(read)]
+
+
+_GROUPS = ("parameters", "fitted")
+_STRICT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False, protected_namespaces=())
+
+
+@cache
+def _declared(cls: Any) -> dict[str, Any]:
+    """Return what a class and its bases declare, by attribute; tuples where it may be lacking."""
+    own = fields(cls) if cls.GROUPED else ()
+    declared: dict[str, Any] = {field.name: optional(field.type) for field in own}
+    for base in reversed(cls.__mro__):
+        declared |= vars(base).get("STATE", {})
+    return declared
+
+
+@cache
+def _schema(cls: Any) -> type[BaseModel]:
+    kinds = {name: kind if isinstance(kind, tuple) else (kind, ...) for name, kind in _declared(cls).items()}
+    layout = _arranged(cls, kinds)
+    if cls.GROUPED:
+        parts = {group: create_model(group, __config__=_STRICT, **part) for group, part in layout.items()}
+        layout = {group: (part, ...) for group, part in parts.items()}
+    return create_model(cls.__name__, __config__=_STRICT, **layout)
+
+
+def _arranged(cls: Any, values: Mapping[str, Any]) -> dict[str, Any]:
+    if not cls.GROUPED:
+        return {_key(cls, name): value for name, value in values.items()}
+    parameters = {name: value for name, value in values.items() if not name.endswith("_")}
+    fitted = {name: value for name, value in values.items() if name.endswith("_")}
+    return dict(zip(_GROUPS, (parameters, fitted), strict=True))
+
+
+def _key(cls: Any, name: str) -> str:
+    return name if cls.GROUPED else name.removesuffix("_").removesuffix("_in")
+
+
+def _storable(value: Any) -> Any:
+    """Return a field as JSON values, arrays and fitted scikit-learn models."""
+    if isinstance(value, Stored):
+        return value.to_state()
+    if is_dataclass(value) and not isinstance(value, type):
+        return _storable(asdict(value))
+    if isinstance(value, np.ndarray):
+        return value.tolist() if value.dtype == object else value
+    if isinstance(value, np.generic):
+        return _storable(value.item())
+    if isinstance(value, dict):
+        items = [(key, _storable(item)) for key, item in value.items()]
+        return [{"level": key} | item for key, item in items] if value and _by_level(value) else dict(items)
+    return list(map(_storable, value)) if isinstance(value, list | tuple) else value
+
+
+def _word(value: Any) -> Any:
+    """Return an infinite number as a word, since JSON knows none."""
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _by_level(value: dict[Any, Any]) -> bool:
+    return all(isinstance(key, float) for key in value)
+
+
+def _first_fault(error: ValidationError) -> str:
+    """Say which field is wrong, what it holds, and what it must hold."""
+    fault = error.errors(include_url=False)[0]
+    place = ".".join(map(str, fault["loc"])) or "the state"
+    cause, value = fault.get("ctx", {}).get("error"), fault["input"]
+    if isinstance(cause, ArtifactError):
+        return f"{place}.{cause}"
+    if isinstance(cause, ValidationError):
+        return f"{place}.{_first_fault(cause)}"
+    if fault["type"] in {"missing", "extra_forbidden"}:
+        return f"{place} is {'missing' if fault['type'] == 'missing' else 'not known to this version'}"
+    held = f"an array of {value.dtype}, shape {value.shape}" if isinstance(value, np.ndarray) else None
+    return f"{place}: {cause or fault['msg']}, got {held or reprlib.repr(value)}"

@@ -6,13 +6,13 @@ They take encoded features (n, d) and give what the scores take as ``prediction`
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import expit, softmax
 
-from lrqr.arrays import as_matrix, as_vector, few_threads, row_dot
-from lrqr.errors import DataError, UsageError
+from lrqr.arrays import Stored, as_matrix, as_vector, few_threads, one_of, predictor, row_dot
+from lrqr.errors import ArtifactError, DataError, UsageError
 from lrqr.plugins import BASES, check_choice
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _PENALTIES = np.logspace(-3, 4, 15)
 _FOLDS = 5
 
 
-class BaseLearner:
+class BaseLearner(Stored):
     """A model of the outcome, fitted on rows that will not calibrate.
 
     Parameters
@@ -46,6 +46,15 @@ class BaseLearner:
         Labels in the order of the columns of `predict`; empty for regression.
     model_ : fitted scikit-learn estimator
     """
+
+    STATE: ClassVar[dict[str, Any]] = {
+        "name": one_of(*BASES),
+        "classify": bool,
+        "classes_": list[str],
+        "model_": predictor(
+            "Pipeline", "HistGradientBoostingClassifier", "HistGradientBoostingRegressor", size="d"
+        ),
+    }
 
     def __init__(self, name: str, *, classify: bool, random_state: int = 0) -> None:
         check_choice("base learner", name, BASES)
@@ -94,22 +103,16 @@ class BaseLearner:
         probabilities: FloatArray = softmax(values, axis=1)
         return probabilities
 
-    def to_state(self) -> dict[str, Any]:
-        """Name, classes and the fitted estimator."""
-        return {
-            "name": self.name,
-            "classify": self.classify,
-            "classes": list(self.classes_),
-            "model": self.model_,
-        }
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Self:
-        """Rebuild the learner that `to_state` described."""
-        learner = cls(state["name"], classify=state["classify"])
-        learner.classes_ = list(state["classes"])
-        learner.model_ = state["model"]
-        return learner
+    def _complete(self, sizes: dict[str, Any]) -> None:
+        self.random_state = 0
+        columns = max(1, len(self.classes_))
+        try:
+            answer = self.predict(np.zeros((1, sizes["d"])))
+            right = answer.shape == (1, columns) and np.isfinite(answer).all()
+        except Exception as error:  # whatever a changed model makes scikit-learn raise
+            raise ArtifactError(f"model does not predict: {error}") from error
+        if self.classify != bool(self.classes_) or not right:
+            raise ArtifactError(f"model must predict {columns} finite numbers a row, got {answer}")
 
     def _fit(self, features: FloatArray, target: Any) -> Any:
         from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor

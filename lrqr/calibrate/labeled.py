@@ -15,11 +15,12 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy.stats import kstwobign, norm
 
+from lrqr.arrays import SHARE, THRESHOLD, Stored, array, by_level, nested
 from lrqr.errors import DataError
 from lrqr.stats.metrics import coverage_interval, holm
 from lrqr.stats.power import SIZE, power
@@ -49,8 +50,10 @@ _ROUNDING = 2.0 * np.finfo(np.float64).eps
 
 
 @dataclass(frozen=True)
-class Correction:
+class Correction(Stored):
     """What labels make of a threshold at one level: ``offset + share·t + (1 - share)·constant``."""
+
+    STATE: ClassVar[dict[str, Any]] = {"share": SHARE, "constant": float, "offset": THRESHOLD}
 
     share: float
     constant: float
@@ -66,7 +69,7 @@ class Correction:
 
 
 @dataclass(frozen=True)
-class Labeled:
+class Labeled(Stored):
     """What was learned from labeled target rows.
 
     Attributes
@@ -81,6 +84,14 @@ class Labeled:
         The fields of `lrqr.results.Labels`.
     """
 
+    STATE: ClassVar[dict[str, Any]] = {
+        "corrections": by_level(nested(Correction)),
+        "lowest": float,
+        "largest": float,
+        "rows": array("labeled", of=str),
+        "evidence": dict[str, Any],
+    }
+
     corrections: dict[float, Correction]
     lowest: float
     largest: float
@@ -90,18 +101,6 @@ class Labeled:
     def apply(self, thresholds: FloatArray, level: float) -> FloatArray:
         """Return corrected thresholds (n,)."""
         return self.corrections[level].apply(_finite(thresholds, self.lowest, self.largest))
-
-    def to_state(self) -> dict[str, Any]:
-        """Return plain values and arrays."""
-        return vars(self) | {
-            "corrections": [{"level": level} | vars(one) for level, one in self.corrections.items()]
-        }
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Self:
-        """Rebuild what `to_state` described."""
-        rows = [dict(row) for row in state["corrections"]]
-        return cls(**state | {"corrections": {row.pop("level"): Correction(**row) for row in rows}})
 
 
 @dataclass(frozen=True)

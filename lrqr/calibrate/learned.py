@@ -6,21 +6,30 @@ Both features are scalar functions of a row, so what is said of LR-QR in docs/me
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.exceptions import NotFittedError
 
 from lrqr.arrays import (
+    COUNT,
     LARGEST_SEED,
+    POSITIVE,
     FloatArray,
     IntArray,
+    Stored,
+    agree,
+    array,
     as_matrix,
     as_vector,
     distinct_columns,
     few_threads,
+    many,
     mean_of,
+    nested,
+    predictor,
+    same,
 )
 from lrqr.errors import DataError
 from lrqr.stats.ratio import LOG_ODDS_LIMIT, LikelihoodRatio, canonical_order, deal_folds
@@ -35,7 +44,7 @@ COMPONENTS = 30
 _LEVEL = 0.8
 
 
-class LearnedFeatures:
+class LearnedFeatures(Stored):
     """Map rows to φ(x) = (domain log-odds, predicted score), in which LR-QR is then fitted.
 
     The log-odds come from gradient boosted trees that tell target from source rows
@@ -72,6 +81,17 @@ class LearnedFeatures:
     >>> own.shape, of_target.shape, features.transform(target[:7]).shape
     ((200, 2), (100, 2), (7, 2))
     """
+
+    STATE: ClassVar[dict[str, Any]] = {
+        "n_features_in_": Annotated[COUNT, same("d")],
+        "n_predictions_": COUNT,
+        "norm_": POSITIVE,
+        "kept_": array("k", of=int, within="[0, d)", rising=True),
+        "center_": array("k"),
+        "directions_": array("k", "components") | None,
+        "ratios_": many(nested(LikelihoodRatio, d="inputs"), least=1),
+        "models_": many(predictor("HistGradientBoostingRegressor", size="inputs")),
+    }
 
     def __init__(self, *, predict_score: bool = True, random_state: int | None = 0) -> None:
         self.predict_score = predict_score
@@ -141,32 +161,10 @@ class LearnedFeatures:
         ratio: FloatArray = np.exp(np.clip(features[:, 0], -LOG_ODDS_LIMIT, LOG_ODDS_LIMIT)) / self.norm_
         return ratio
 
-    def to_state(self) -> dict[str, Any]:
-        """Return what `transform` needs: arrays and fitted scikit-learn trees."""
-        self._check_fitted()
-        return {
-            "n_features": self.n_features_in_,
-            "n_predictions": self.n_predictions_,
-            "norm": self.norm_,
-            "kept": self.kept_,
-            "center": self.center_,
-            "directions": self.directions_,
-            "ratios": [ratio.to_state() for ratio in self.ratios_],
-            "models": list(self.models_),
-        }
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Self:
-        """Rebuild the map that `to_state` described (without the ratios of the rows it learned from)."""
-        made = cls()
-        made.n_features_in_ = state["n_features"]
-        made.n_predictions_ = state["n_predictions"]
-        made.norm_ = state["norm"]
-        made.kept_ = state["kept"]
-        made.center_, made.directions_ = state["center"], state["directions"]
-        made.ratios_ = [LikelihoodRatio.from_state(ratio) for ratio in state["ratios"]]
-        made.models_ = list(state["models"])
-        return made
+    def _complete(self, sizes: dict[str, Any]) -> None:
+        self.predict_score, self.random_state = bool(self.models_), 0
+        columns = len(self.kept_) if self.directions_ is None else self.directions_.shape[1]
+        agree(sizes, "inputs", columns + min(self.n_predictions_, 2), "ratios")
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "models_"):

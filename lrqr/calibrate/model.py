@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Self
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from lrqr import plugins
+from lrqr.arrays import Stored, by_name, nested, one_of, record
 from lrqr.calibrate import store as artifact
 from lrqr.calibrate.base import BaseLearner
 from lrqr.calibrate.threshold import ThresholdModel
@@ -20,7 +22,6 @@ from lrqr.stats.support import Support
 if TYPE_CHECKING:
     import os
     from collections import Counter
-    from pathlib import Path
 
     from lrqr.arrays import BoolArray, FloatArray
     from lrqr.data.tables import Sample
@@ -53,7 +54,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class CalibratedModel:
+class CalibratedModel(Stored):
     """What `lrqr fit` makes and `lrqr.load` gives back.
 
     Attributes
@@ -71,6 +72,17 @@ class CalibratedModel:
     details : dict
         Fit summary, diagnosis and provenance, as JSON values.
     """
+
+    STATE: ClassVar[dict[str, Any]] = {
+        "roles": record(Roles),
+        "score": one_of(*plugins.names("scores")),
+        "encoder": nested(TableEncoder, d="d"),
+        "threshold": nested(ThresholdModel, d="d"),
+        "companions": by_name(nested(ThresholdModel, d="d")),
+        "base": nested(BaseLearner, d="d") | None,
+        "support": nested(Support, d="d"),
+        "details": dict[str, Any],
+    }
 
     roles: Roles
     score: str
@@ -176,38 +188,6 @@ class CalibratedModel:
         roles = replace(self.roles, group=None, id=None)
         return tables.read(frame, roles, need=self.needed(), on_missing=self.on_missing, keep_rows=True)
 
-    def to_state(self) -> dict[str, Any]:
-        """Return plain values, arrays and the base learner's estimator."""
-        return {
-            "roles": asdict(self.roles),
-            "score": self.score,
-            "encoder": self.encoder.to_state(),
-            "threshold": self.threshold.to_state(),
-            "companions": {name: model.to_state() for name, model in self.companions.items()},
-            "base": None if self.base is None else self.base.to_state(),
-            "support": self.support.to_state(),
-            "details": self.details,
-        }
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Self:
-        """Rebuild the model that `to_state` described."""
-        roles: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value for name, value in state["roles"].items()
-        }
-        return cls(
-            roles=Roles(**roles),
-            score=state["score"],
-            encoder=TableEncoder.from_state(state["encoder"]),
-            threshold=ThresholdModel.from_state(state["threshold"]),
-            companions={
-                name: ThresholdModel.from_state(model) for name, model in state["companions"].items()
-            },
-            base=None if state["base"] is None else BaseLearner.from_state(state["base"]),
-            support=Support.from_state(state["support"]),
-            details=state["details"],
-        )
-
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
         """Write a model directory (see `lrqr.calibrate.store`)."""
         return artifact.save(self.to_state(), path, force=force)
@@ -224,5 +204,5 @@ def load(path: str | os.PathLike[str]) -> CalibratedModel:
     state = artifact.load(path)
     try:
         return CalibratedModel.from_state(state)
-    except (KeyError, TypeError, AttributeError) as error:
-        raise ArtifactError(f"{path} does not hold a calibrated model: {error!r}; fit it again") from error
+    except ArtifactError as error:
+        raise ArtifactError(f"{Path(path) / artifact.STATE_FILE}: {error}; fit the model again") from error

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 from sklearn.base import clone
 
+from lrqr.arrays import LEVEL, Stored, array, same
 from lrqr.stats.certificate import Certificate, certify
 from lrqr.stats.quantiles import weighted_quantile
 from lrqr.stats.ratio import canonical_order, deal_folds
@@ -44,7 +45,7 @@ def shape_level(coverage: float) -> float:
 
 
 @dataclass(frozen=True)
-class Offset:
+class Offset(Stored):
     """Weighted conformal quantile of the residuals S - h(x) of a fitted threshold h.
 
     Attributes
@@ -57,6 +58,12 @@ class Offset:
         1-α.
     """
 
+    STATE: ClassVar[dict[str, Any]] = {
+        "residuals": array("n"),
+        "ratios": array("n", within="[0, inf)"),
+        "level": Annotated[LEVEL, same("level")],
+    }
+
     residuals: FloatArray
     ratios: FloatArray
     level: float
@@ -64,15 +71,6 @@ class Offset:
     def lift(self, ratio: FloatArray) -> FloatArray:
         """Return what to add to the thresholds (m,) of rows with these ratios; may be ``+inf``."""
         return weighted_quantile(self.residuals, self.ratios, TEST_MASS * ratio, self.level)
-
-    def to_state(self) -> dict[str, Any]:
-        """Return plain values and arrays."""
-        return {"residuals": self.residuals, "ratios": self.ratios, "level": self.level}
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Self:
-        """Rebuild the offset that `to_state` described."""
-        return cls(**state)
 
 
 @dataclass(frozen=True)

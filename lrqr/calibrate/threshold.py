@@ -5,18 +5,32 @@ from __future__ import annotations
 import copy
 import inspect
 import warnings
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from lrqr import plugins
-from lrqr.arrays import as_matrix, as_vector
+from lrqr.arrays import (
+    COUNT,
+    LEVEL,
+    SHARE,
+    Stored,
+    agree,
+    array,
+    as_matrix,
+    as_vector,
+    by_level,
+    nested,
+    one_of,
+    optional,
+    same,
+)
 from lrqr.calibrate.labeled import Labeled
 from lrqr.calibrate.learned import LearnedFeatures
 from lrqr.calibrate.offset import Evidence, Offset, shape_level
-from lrqr.errors import DataError, UsageError
+from lrqr.errors import ArtifactError, DataError, UsageError
 from lrqr.methods.estimator import as_ratio, check_coverage
 from lrqr.methods.selection import lighten
 from lrqr.plugins import FEATURE_MAPS, INFINITE, check_choice
@@ -89,6 +103,24 @@ def uses_known(estimator: Any, feature_map: str) -> bool:
     return bool(estimator.USES_RATIO) or lifts
 
 
+def _method(sizes: dict[str, Any]) -> Any:
+    """Return the class of the method that a stored object names."""
+    return plugins.load("methods", sizes["method"]).ESTIMATOR
+
+
+@dataclass(frozen=True)
+class Level(Stored):
+    """A method at a further coverage: the fitted estimator, and the residuals of its offset if it has one."""
+
+    STATE: ClassVar[dict[str, Any]] = {
+        "estimator": nested(_method, d="shape", n="n"),
+        "residuals": array("n") | None,
+    }
+
+    estimator: Any
+    residuals: FloatArray | None
+
+
 def cap_infinite(thresholds: FloatArray, infinite: Infinite, largest: float) -> FloatArray:
     """Apply the policy for thresholds of ``+inf`` (docs/methods.md): keep, clip to ``largest``, or refuse."""
     check_choice("policy for infinite thresholds", infinite, INFINITE)
@@ -105,7 +137,7 @@ def cap_infinite(thresholds: FloatArray, infinite: Infinite, largest: float) -> 
     )
 
 
-class ThresholdModel(BaseEstimator):
+class ThresholdModel(Stored, BaseEstimator):
     """Thresholds as a function of features, by any method of ``lrqr.methods``.
 
     Parameters
@@ -146,7 +178,7 @@ class ThresholdModel(BaseEstimator):
     unanswered_ : float
         Share of the target rows that would get, or get, an infinite threshold with learned features or the
         constant; 0 where these were not tried.
-    levels_ : dict of float to (estimator, Offset or None)
+    levels_ : dict of float to Level
         The method at the further levels that `fit` was asked for; see `at`.
     largest_score_ : float
         The largest finite calibration score, in score units (what ``infinite="clip"`` puts for infinity).
@@ -157,6 +189,22 @@ class ThresholdModel(BaseEstimator):
     labeled_ : Labeled or None
         What labeled target rows say of the thresholds, and how they correct them; set by `calibrate`.
     """
+
+    STATE: ClassVar[dict[str, Any]] = {
+        "labeled_": optional(nested(Labeled) | None),
+        "method_": Annotated[one_of(*plugins.names("methods")), same("method")],
+        "feature_map_": one_of("given", "learned", "constant"),
+        "coverage_": Annotated[LEVEL, same("level")],
+        "largest_score_": float,
+        "n_source_": Annotated[COUNT, same("n")],
+        "n_features_in_": Annotated[COUNT, same("d")],
+        "known_ratio_": bool,
+        "unanswered_": SHARE,
+        "estimator_": nested(_method, d="shape", n="n"),
+        "learned_": nested(LearnedFeatures, d="d") | None,
+        "offset_": nested(Offset, n="n", level="level") | None,
+        "levels_": by_level(nested(Level, method="method", shape="shape", n="n")),
+    }
 
     labeled_: Labeled | None = None
 
@@ -268,7 +316,10 @@ class ThresholdModel(BaseEstimator):
             raise UsageError(f"the model was not calibrated at {level:g}; its further levels are: {known}")
         other = copy.copy(self)
         other.coverage_, other.levels_ = level, {}
-        other.estimator_, other.offset_ = self.levels_[level]
+        found = self.levels_[level]
+        other.estimator_ = found.estimator
+        if self.offset_ is not None and found.residuals is not None:
+            other.offset_ = replace(self.offset_, residuals=found.residuals, level=level)
         return other
 
     def predict(
@@ -319,56 +370,18 @@ class ThresholdModel(BaseEstimator):
             thresholds = self.labeled_.apply(thresholds, self.coverage_)
         return cap_infinite(thresholds, infinite, self.largest_score_)
 
-    def to_state(self) -> dict[str, Any]:
-        """All that `predict` needs, as JSON values and arrays."""
-        labeled = {} if self.labeled_ is None else {"labeled": self.labeled_.to_state()}
-        return labeled | {
-            "method": self.method_,
-            "feature_map": self.feature_map_,
-            "coverage": self.coverage_,
-            "largest_score": self.largest_score_,
-            "n_source": self.n_source_,
-            "n_features": self.n_features_in_,
-            "known_ratio": self.known_ratio_,
-            "unanswered": self.unanswered_,
-            "estimator": self.estimator_.to_state(),
-            "learned": None if self.learned_ is None else self.learned_.to_state(),
-            "offset": None if self.offset_ is None else self.offset_.to_state(),
-            "levels": [
-                {
-                    "level": level,
-                    "estimator": estimator.to_state(),
-                    "residuals": None if offset is None else offset.residuals,
-                }
-                for level, (estimator, offset) in self.levels_.items()
-            ],
-        }
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Self:
-        """Rebuild the fitted model that `to_state` described."""
-        model = cls(state["method"], feature_map=state["feature_map"], coverage=state["coverage"])
-        model.method_ = state["method"]
-        model.feature_map_ = state["feature_map"]
-        model.coverage_ = state["coverage"]
-        model.largest_score_ = state["largest_score"]
-        model.n_source_ = state["n_source"]
-        model.n_features_in_ = state["n_features"]
-        model.known_ratio_ = state["known_ratio"]
-        model.unanswered_ = state["unanswered"]
-        estimator = plugins.load("methods", model.method_).ESTIMATOR
-        model.estimator_ = estimator.from_state(state["estimator"])
-        model.learned_, model.offset_ = None, None
-        if state["learned"] is not None:
-            model.learned_ = LearnedFeatures.from_state(state["learned"])
-            model.offset_ = Offset.from_state(state["offset"])
-        if "labeled" in state:
-            model.labeled_ = Labeled.from_state(state["labeled"])
-        model.levels_ = {}
-        for row in state["levels"]:
-            own = model.offset_ and replace(model.offset_, residuals=row["residuals"], level=row["level"])
-            model.levels_[row["level"]] = (estimator.from_state(row["estimator"]), own)
-        return model
+    def _complete(self, sizes: dict[str, Any]) -> None:
+        chosen: Any = self.feature_map_
+        ThresholdModel.__init__(self, self.method_, feature_map=chosen, coverage=self.coverage_)
+        given = self.feature_map_ == "given"
+        if (self.offset_ is None) != given or (self.learned_ is None) != given:
+            raise ArtifactError(f"offset and learned do not fit feature_map {self.feature_map_!r}")
+        columns = {"given": self.n_features_in_, "constant": 1, "learned": 2}[self.feature_map_]
+        agree(sizes, "shape", columns, "estimator")
+        if self.learned_ is not None and self.learned_.predict_score != (columns == 2):
+            raise ArtifactError(f"learned.models do not fit feature_map {self.feature_map_!r}")
+        if any((level.residuals is None) != given for level in self.levels_.values()):
+            raise ArtifactError("levels: residuals must be there unless features are given")
 
     def _learn(
         self, X: FloatArray, y: FloatArray, X_target: FloatArray, prediction: Any, prediction_target: Any
@@ -398,7 +411,7 @@ class ThresholdModel(BaseEstimator):
         The first level is the promised one. The others take the λ and the ridge that were chosen there, and
         what they warn of concerns nobody.
         """
-        fits: list[tuple[Any, Offset | None]] = []
+        fits: list[tuple[Any, Any]] = []
         tuned: dict[str, float] = {}
         for level in levels:
             fitted = clone(method).set_params(
@@ -408,11 +421,11 @@ class ThresholdModel(BaseEstimator):
                 if fits:
                     warnings.simplefilter("ignore")
                 fitted.fit(X, y, **samples)
-            offset = None if ratios is None else Offset(y - fitted.predict(X), ratios, level)
-            fits.append((fitted, offset))
+            fits.append((fitted, None if ratios is None else y - fitted.predict(X)))
             tuned = {name: getattr(fitted, f"{name}_") for name in _TUNED if hasattr(fitted, f"{name}_")}
-        self.estimator_, self.offset_ = fits[0]
-        self.levels_ = dict(zip(list(levels)[1:], fits[1:], strict=True))
+        self.estimator_, residuals = fits[0]
+        self.offset_ = None if ratios is None else Offset(residuals, ratios, self.coverage_)
+        self.levels_ = {level: Level(*fit) for level, fit in zip(list(levels)[1:], fits[1:], strict=True)}
 
     def _domains(
         self, X: FloatArray, X_target: FloatArray | None, ratio: LikelihoodRatio | FloatArray | None

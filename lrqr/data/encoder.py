@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 import warnings
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
+from lrqr.arrays import NAMES, Stored, agree
 from lrqr.data import columns as col
-from lrqr.errors import DataError, LrqrWarning
+from lrqr.errors import ArtifactError, DataError, LrqrWarning
 from lrqr.plugins import suggest
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ _QUANTITY = re.compile(
 )
 
 
-class TableEncoder:
+class TableEncoder(Stored):
     """Encodes the columns of a table, found by name, as a float64 matrix without a constant column.
 
     Numbers and booleans pass. A column of texts, or one declared categorical, becomes one indicator per
@@ -47,6 +48,12 @@ class TableEncoder:
     names_ : tuple of str
         Names of the d columns of the matrix, such as ``age`` and ``color=red``.
     """
+
+    STATE: ClassVar[dict[str, Any]] = {
+        "columns_": NAMES,
+        "categories_": dict[str, NAMES],
+        "fill_": dict[str, float | str],
+    }
 
     columns_: tuple[str, ...]
     categories_: dict[str, tuple[str, ...]]
@@ -153,20 +160,15 @@ class TableEncoder:
         matrix = np.concatenate(blocks, axis=1) if blocks else np.empty((len(rows), 0))
         return np.ascontiguousarray(matrix)
 
-    def to_state(self) -> dict[str, Any]:
-        """Return what was learned as JSON values."""
-        categories = {name: list(values) for name, values in self.categories_.items()}
-        return {"columns": list(self.columns_), "categories": categories, "fill": dict(self.fill_)}
-
-    @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> TableEncoder:
-        """Restore an encoder from `to_state`."""
-        encoder = cls()
-        encoder.columns_ = tuple(state["columns"])
-        encoder.categories_ = {name: tuple(values) for name, values in state["categories"].items()}
-        encoder.fill_ = dict(state["fill"])
-        encoder.names_ = encoder._names()
-        return encoder
+    def _complete(self, sizes: dict[str, Any]) -> None:
+        unknown = {*self.categories_, *self.fill_} - {*self.columns_}
+        if unknown:
+            raise ArtifactError(f"columns lacks {min(unknown)!r}, which has categories or fills")
+        for name, value in self.fill_.items():
+            if isinstance(value, str) != (name in self.categories_):
+                raise ArtifactError(f"fill.{name}: {value!r} does not fit the kind of the column")
+        self.names_ = self._names()
+        agree(sizes, "d", len(self.names_), "columns")
 
     def _names(self) -> tuple[str, ...]:
         names: list[str] = []

@@ -11,7 +11,7 @@ import fnmatch
 import re
 from dataclasses import dataclass, field, fields, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from lrqr.errors import DataError, UsageError
 from lrqr.plugins import suggest
@@ -85,6 +85,8 @@ class Roles:
     -----
     Where several names may stand, one name may be given as it is: ``prediction="yhat"``; None is no name.
     """
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}  # of roles that are read from a file
 
     outcome: str | None = _one("--outcome", "outcome", "Column of the outcome.")
     prediction: tuple[str, ...] = _many(

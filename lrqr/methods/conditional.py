@@ -4,13 +4,13 @@ import hashlib
 import math
 from copy import copy
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from scipy.linalg import qr
 from scipy.optimize import linprog
 
-from lrqr.arrays import FloatArray, IntArray, row_dot
+from lrqr.arrays import NONNEGATIVE, SEED, FloatArray, IntArray, array, row_dot
 from lrqr.errors import NotConverged
 from lrqr.methods.estimator import ThresholdEstimator, refuse_known, warn_few
 from lrqr.plugins import check_choice
@@ -161,9 +161,21 @@ class Conditional(ThresholdEstimator):
         Largest calibration score.
     """
 
+    STATE: ClassVar[dict[str, Any]] = {
+        "center_": array("d"),
+        "scale_": array("d", within="(0, inf)"),
+        "span_": array("design", "basis"),
+        "design_": array("n", "basis"),
+        "scores_": array("n"),
+        "rounding_": NONNEGATIVE,
+        "basis_": array("basis", of=int, within="[0, n)"),
+        "coef_": array("d"),
+        "intercept_": float,
+    }
+
     _: KW_ONLY
     mode: Literal["imputed", "randomized", "naive"] = "imputed"
-    random_state: int = 0
+    random_state: SEED = 0
 
     def fit(self, X: Any, y: Any, *, X_target: Any = None, X_source: Any = None, ratio: Any = None) -> Self:
         """Regress the scores y (n1,) on the features; the unlabeled rows play no part."""

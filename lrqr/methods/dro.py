@@ -4,11 +4,11 @@ import math
 import warnings
 from bisect import bisect_left
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from lrqr.arrays import FloatArray
+from lrqr.arrays import OR_NAN, FloatArray
 from lrqr.errors import LrqrWarning, UsageError
 from lrqr.methods.divergences import (
     bernoulli_divergence,
@@ -63,6 +63,8 @@ class DistributionallyRobust(OneThreshold):
     max_score_ : float
         Largest calibration score.
     """
+
+    STATE: ClassVar[dict[str, Any]] = {"radius_": OR_NAN, "level_": OR_NAN}
 
     _: KW_ONLY
     divergence: str = "kl"

@@ -2,12 +2,12 @@
 
 from bisect import bisect_left
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.isotonic import isotonic_regression
 
-from lrqr.arrays import FloatArray
+from lrqr.arrays import OR_NAN, FloatArray
 from lrqr.methods.divergences import check_divergence, check_radius, plug_in_radius, worst_case_mean
 from lrqr.methods.estimator import OneThreshold, warn_few
 
@@ -45,6 +45,8 @@ class IsotonicRobust(OneThreshold):
     max_score_ : float
         Largest calibration score.
     """
+
+    STATE: ClassVar[dict[str, Any]] = {"radius_": OR_NAN}
 
     _: KW_ONLY
     divergence: str = "kl"

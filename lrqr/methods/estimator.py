@@ -1,20 +1,34 @@
 """What the threshold estimators share: checks, tags, a state of plain values, ratios."""
 
-import math
 import warnings
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
+from pydantic import AfterValidator
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from lrqr.arrays import FloatArray, as_matrix, as_vector, check_seed
+from lrqr.arrays import (
+    COUNT,
+    LEVEL,
+    NAMES,
+    SEED,
+    THRESHOLD,
+    FloatArray,
+    Stored,
+    array,
+    as_matrix,
+    as_vector,
+    check_seed,
+    nested,
+    optional,
+    same,
+)
 from lrqr.errors import DataError, LrqrWarning, UsageError
 from lrqr.stats.quantiles import rows_needed, weighted_quantile
-from lrqr.stats.ratio import LikelihoodRatio, effective_size
+from lrqr.stats.ratio import Classifier, LikelihoodRatio, effective_size
 
-_NON_FINITE = ("inf", "-inf", "nan")
 _ROWS_SHOWN = 5
 _EXTREME = 1e300
 
@@ -35,7 +49,7 @@ def check_coverage(coverage: float) -> float:
 
 
 @dataclass(repr=False, eq=False)
-class ThresholdEstimator(RegressorMixin, BaseEstimator):
+class ThresholdEstimator(Stored, RegressorMixin, BaseEstimator):
     """Base of the methods: a regressor whose predictions are thresholds in score units.
 
     Every method is a dataclass whose fields are its parameters, which is what scikit-learn asks of
@@ -49,12 +63,17 @@ class ThresholdEstimator(RegressorMixin, BaseEstimator):
     """
 
     USES_RATIO: ClassVar[bool] = False
-    # fitted attributes that have a state of their own, and their classes
-    _NESTED: ClassVar[dict[str, Any]] = {}
-    # fitted attributes that ``predict`` does not need, left out of the state
-    _OMITTED: ClassVar[tuple[str, ...]] = ()
+    GROUPED: ClassVar[bool] = True
+    # what ``predict`` and ``inspect`` need
+    STATE: ClassVar[dict[str, Any]] = {
+        "n_features_in_": Annotated[COUNT, same("d")],
+        "feature_names_in_": optional(
+            Annotated[NAMES, AfterValidator(lambda names: np.array(names, dtype=object))]
+        ),
+        "max_score_": float,
+    }
 
-    coverage: float = 0.9
+    coverage: LEVEL = 0.9
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -99,29 +118,6 @@ class ThresholdEstimator(RegressorMixin, BaseEstimator):
         validate_data(self, X, reset=False, skip_check_array=True)
         return features
 
-    def to_state(self) -> dict[str, Any]:
-        """Return parameters and fitted values as JSON values and arrays, enough for ``predict``."""
-        check_is_fitted(self)
-        names = [name for name in vars(self) if _is_fitted_name(name) and name not in self._OMITTED]
-        fitted = {name: _encode(getattr(self, name)) for name in names}
-        return {"parameters": self.get_params(deep=False), "fitted": fitted}
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Self:
-        """Rebuild an estimator from ``to_state``."""
-        made = cls(**state["parameters"])
-        for name, value in state["fitted"].items():
-            setattr(made, name, cls._decode(name, value))
-        return made
-
-    @classmethod
-    def _decode(cls, name: str, value: Any) -> Any:
-        if name in cls._NESTED and value is not None:
-            return cls._NESTED[name].from_state(value)
-        if name == "feature_names_in_":
-            return np.array(value, dtype=object)
-        return float(value) if isinstance(value, str) and value in _NON_FINITE else value
-
 
 @dataclass(frozen=True)
 class Ratios:
@@ -155,12 +151,12 @@ class RatioEstimator(ThresholdEstimator):
     """
 
     USES_RATIO: ClassVar[bool] = True
-    _NESTED: ClassVar[dict[str, Any]] = {"ratio_": LikelihoodRatio}
+    STATE: ClassVar[dict[str, Any]] = {"known_ratio_": optional(bool)}
 
     _: KW_ONLY
-    classifier: str = "logistic"
+    classifier: Classifier = "logistic"
     cross_fit: int = 5
-    random_state: int = 0
+    random_state: SEED = 0
 
     def _resolve(self, ratio: Any, X: FloatArray, X_target: Any, X_source: Any) -> Ratios:
         """Turn ``fit``'s ``ratio`` into ratios of the rows X (n1,d), X_source (n3,d) and X_target (n2,d).
@@ -210,7 +206,7 @@ class OneThreshold(RatioEstimator):
         In score units.
     """
 
-    _OMITTED: ClassVar[tuple[str, ...]] = ("ratio_",)
+    STATE: ClassVar[dict[str, Any]] = {"threshold_": THRESHOLD}
 
     threshold_: float
 
@@ -230,6 +226,13 @@ class WeightedThreshold(RatioEstimator):
     level_ : float
         The level of the quantile, where that is not the coverage.
     """
+
+    STATE: ClassVar[dict[str, Any]] = {
+        "known_ratio_": bool,
+        "scores_": array("n"),
+        "ratio_": nested(LikelihoodRatio, d="d") | None,
+        "weights_": array("n", within="[0, inf)"),
+    }
 
     def fit(self, X: Any, y: Any, *, X_target: Any = None, X_source: Any = None, ratio: Any = None) -> Self:
         """Store the scores y (n1,) with the ratios of their rows; without ``X_target`` all ratios are 1."""
@@ -295,18 +298,3 @@ def warn_few(weights: FloatArray, level: float, *, finite: bool = False, stackle
     else:
         return
     warnings.warn(message, LrqrWarning, stacklevel=stacklevel)
-
-
-def _is_fitted_name(name: str) -> bool:
-    return name.endswith("_") and not name.startswith("_")
-
-
-def _encode(value: Any) -> Any:
-    """Return ``value`` as a JSON value or an array; JSON knows no infinity, so that one is a word."""
-    if hasattr(value, "to_state"):
-        return value.to_state()
-    if isinstance(value, np.ndarray) and value.dtype == object:
-        return [str(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    return value

@@ -3,13 +3,13 @@
 import warnings
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from lrqr import solvers
-from lrqr.arrays import FloatArray, IntArray, few_threads
+from lrqr.arrays import COUNT, NONNEGATIVE, POSITIVE, SEED, FloatArray, IntArray, array, few_threads
 from lrqr.errors import DataError, UsageError
 from lrqr.methods import selection as selections
 from lrqr.methods.estimator import ThresholdEstimator, refuse_known
@@ -101,14 +101,31 @@ class LRQR(ThresholdEstimator):
     (300,)
     """
 
-    regularization: float | str = "auto"
-    ridge: float | str = "auto"
+    STATE: ClassVar[dict[str, Any]] = {
+        "score_offset_": float,
+        "score_scale_": POSITIVE,
+        "ridge_": NONNEGATIVE,
+        "regularization_": NONNEGATIVE,
+        "selection_table_": list[dict[str, Any]],
+        "coef_": array("d"),
+        "intercept_": float,
+        "beta_": float,
+        "objective_": float,
+        "gap_": float,
+        "converged_": bool,
+        "n_iter_": COUNT,
+        "branch_": str,
+        "slack_": NONNEGATIVE,
+    }
+
+    regularization: NONNEGATIVE | Literal["auto"] = "auto"
+    ridge: NONNEGATIVE | Literal["auto"] = "auto"
     selection: str = "auto"
-    score_scale: float | str = "auto"
+    score_scale: POSITIVE | Literal["auto"] = "auto"
     standardize: bool = True
     solver: str = "newton"
     tol: float = 1e-6
-    random_state: int | None = 0
+    random_state: SEED | None = 0
 
     def fit(self, X: Any, y: Any, *, X_target: Any = None, X_source: Any = None, ratio: Any = None) -> Self:
         """Fit the threshold.

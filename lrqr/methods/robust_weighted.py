@@ -1,7 +1,9 @@
 """Weighted conformal prediction with room for a change of the score's conditional distribution."""
 
 from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar
 
+from lrqr.arrays import SHARE
 from lrqr.methods.divergences import check_divergence, check_radius, robust_level
 from lrqr.methods.estimator import WeightedThreshold
 
@@ -37,6 +39,8 @@ class RobustWeighted(WeightedThreshold):
     max_score_ : float
         Largest calibration score.
     """
+
+    STATE: ClassVar[dict[str, Any]] = {"level_": SHARE}
 
     _: KW_ONLY
     divergence: str = "kl"

@@ -1,10 +1,10 @@
 """Split conformal prediction: one threshold, the ⌈(n+1)(1-α)⌉-th smallest score."""
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from lrqr.arrays import FloatArray
+from lrqr.arrays import THRESHOLD, FloatArray
 from lrqr.methods.estimator import ThresholdEstimator, refuse_known, warn_few
 from lrqr.stats.quantiles import conformal_quantile
 
@@ -30,6 +30,8 @@ class SplitConformal(ThresholdEstimator):
     max_score_ : float
         Largest calibration score.
     """
+
+    STATE: ClassVar[dict[str, Any]] = {"threshold_": THRESHOLD}
 
     def fit(self, X: Any, y: Any, *, X_target: Any = None, X_source: Any = None, ratio: Any = None) -> Self:
         """Take the threshold from the scores y (n1,); the features and unlabeled rows play no part."""

@@ -5,9 +5,11 @@ computed from log-odds, so that nothing saturates. Source: docs/methods.md; the 
 the logistic regression without the prior factor (section 5.2 of arXiv:2502.13030).
 """
 
-from typing import Any, Literal, Self
+from dataclasses import KW_ONLY, dataclass
+from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
+from pydantic import Field
 from scipy.stats import rankdata
 from sklearn.base import BaseEstimator
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -15,21 +17,38 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted
 
 from lrqr.arrays import (
+    COUNT,
+    NONNEGATIVE,
+    OR_NAN,
+    POSITIVE,
+    SEED,
+    SHARE,
     FloatArray,
     IntArray,
+    Stored,
+    array,
     as_matrix,
     check_seed,
     distinct_columns,
     few_threads,
+    many,
     mean_of,
+    optional,
+    predictor,
     row_dot,
+    same,
 )
-from lrqr.errors import DataError, UsageError
+from lrqr.errors import ArtifactError, DataError, UsageError
 from lrqr.plugins import suggest
 
 LOG_ODDS_LIMIT = 30.0
 PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
-CLASSIFIERS = ("logistic", "hist-gradient-boosting")
+Classifier = Literal["logistic", "hist-gradient-boosting"]
+CLASSIFIERS: tuple[str, ...] = get_args(Classifier)
+_FITTED = {
+    "logistic": {"center_", "scale_", "coef_", "intercept_"},
+    "hist-gradient-boosting": {"models_", "priors_"},
+}
 
 
 def effective_size(weights: FloatArray) -> float:
@@ -80,7 +99,8 @@ def deal_folds(n: int, folds: int, random_state: int) -> IntArray:
     return np.random.default_rng(random_state).permutation(n) % folds
 
 
-class LikelihoodRatio(BaseEstimator):
+@dataclass(repr=False, eq=False)
+class LikelihoodRatio(Stored, BaseEstimator):
     """Likelihood ratio of target to source, from a classifier that tells them apart.
 
     Parameters
@@ -112,22 +132,28 @@ class LikelihoodRatio(BaseEstimator):
         The inverse penalty in use (nan for trees).
     """
 
-    def __init__(
-        self,
-        classifier: str = "logistic",
-        cross_fit: int = 5,
-        *,
-        C: float | Literal["cv"] = "cv",
-        clip: tuple[float, float] | None = None,
-        normalize: bool = True,
-        random_state: int = 0,
-    ) -> None:
-        self.classifier = classifier
-        self.cross_fit = cross_fit
-        self.C = C
-        self.clip = clip
-        self.normalize = normalize
-        self.random_state = random_state
+    GROUPED: ClassVar[bool] = True
+    STATE: ClassVar[dict[str, Any]] = {
+        "n_features_in_": Annotated[COUNT, same("d")],
+        "kept_": array("k", of=int, within="[0, d)", rising=True),
+        "norm_": POSITIVE,
+        "auc_": SHARE,
+        "center_": optional(array("d")),
+        "scale_": optional(array("d", within="(0, inf)")),
+        "coef_": optional(array("d")),
+        "intercept_": optional(float),
+        "C_": optional(OR_NAN),
+        "models_": optional(many(predictor("HistGradientBoostingClassifier", size="k"))),
+        "priors_": optional(list[float]),
+    }
+
+    classifier: Classifier = "logistic"
+    cross_fit: int = 5
+    _: KW_ONLY
+    C: POSITIVE | Literal["cv"] = "cv"
+    clip: Annotated[tuple[NONNEGATIVE, float], Field(strict=False)] | None = None
+    normalize: bool = True
+    random_state: SEED = 0
 
     @few_threads()
     def fit(self, X_source: Any, X_target: Any) -> Self:
@@ -180,23 +206,11 @@ class LikelihoodRatio(BaseEstimator):
         """Return r̂ (n,) of new rows."""
         return self._ratio(self.log_odds(X)) / self.norm_
 
-    def to_state(self) -> dict[str, Any]:
-        """Return what ``predict`` needs; the logistic ratio is plain arrays."""
-        check_is_fitted(self)
-        names = ["n_features_in_", "kept_", "norm_", "auc_"]
-        logistic = self.classifier == "logistic"
-        names += ["center_", "scale_", "coef_", "intercept_", "C_"] if logistic else ["models_", "priors_"]
-        parameters = self.get_params(deep=False)
-        parameters["clip"] = None if self.clip is None else list(self.clip)
-        return {"parameters": parameters, "fitted": {name: getattr(self, name) for name in names}}
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Self:
-        """Rebuild a fitted ratio from ``to_state``."""
-        made = cls(**state["parameters"])
-        for name, value in state["fitted"].items():
-            setattr(made, name, value)
-        return made
+    def _complete(self, sizes: dict[str, Any]) -> None:
+        del sizes
+        needed = _FITTED[self.classifier] - vars(self).keys()
+        if needed:
+            raise ArtifactError(f"fitted.{min(needed)} is missing")
 
     def _folds(self, n_source: int, n_target: int) -> list[tuple[IntArray, IntArray]]:
         """Return (training rows, held-out rows) of each fold; one fold of everything below 2."""

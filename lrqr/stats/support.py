@@ -2,11 +2,21 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from lrqr.arrays import BoolArray, FloatArray, as_matrix, few_threads, row_dot
+from lrqr.arrays import (
+    NONNEGATIVE,
+    SHARE,
+    BoolArray,
+    FloatArray,
+    Stored,
+    array,
+    as_matrix,
+    few_threads,
+    row_dot,
+)
 
 LEVEL = 0.99  # a row is far when fewer than 1 in 100 source rows are as far from the other source rows
 _LARGEST_STATE = 100_000  # numbers kept as reference rows: 1,000 rows of 100 features
@@ -16,7 +26,7 @@ _ROUNDING = 1e-9  # distances tie on a grid of integers; a tie is inside, whatev
 
 
 @dataclass(frozen=True)
-class Support:
+class Support(Stored):
     """Where the source has rows; :meth:`outside` flags the rows that lie elsewhere.
 
     A row is outside when one of these holds:
@@ -46,6 +56,17 @@ class Support:
     ceiling : float
         Largest score of a source row along ``direction``, and a margin; unused without a direction.
     """
+
+    STATE: ClassVar[dict[str, Any]] = {
+        "center": array("d"),
+        "scale": array("d", within="(0, inf)"),
+        "constant": array("d", of=bool),
+        "reference": array("m", "d"),
+        "radius": NONNEGATIVE,
+        "expected": SHARE,
+        "direction": array("d") | None,
+        "ceiling": float,
+    }
 
     center: FloatArray
     scale: FloatArray
@@ -94,26 +115,6 @@ class Support:
             rows = as_matrix(X, "X")
             flags = flags | (row_dot((rows - self.center) / self.scale, self.direction) > self.ceiling)
         return flags
-
-    def to_state(self) -> dict[str, Any]:
-        """Return plain numbers and arrays."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Self:
-        """Rebuild from :meth:`to_state`; lists are as good as arrays."""
-        arrays = {
-            name: np.asarray(state[name], dtype=np.float64) for name in ("center", "scale", "reference")
-        }
-        direction = state["direction"]
-        return cls(
-            **arrays,
-            constant=np.asarray(state["constant"], dtype=bool),
-            radius=float(state["radius"]),
-            expected=float(state["expected"]),
-            direction=None if direction is None else np.asarray(direction, dtype=np.float64),
-            ceiling=float(state["ceiling"]),
-        )
 
 
 @few_threads()
