@@ -337,6 +337,18 @@ def test_copies_and_grids_are_inside() -> None:
     assert (alone == support.far(edge)).all()
 
 
+@given(st.integers(1, 60), st.integers(1, 4), st.integers(0, 500))
+def test_far_is_farther_than_the_radius_from_every_reference_row(n: int, d: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    support = Support.of(rng.normal(size=(n, d)))
+    rows = 2.0 * rng.normal(size=(200, d))
+    standard = (rows - support.center) / support.scale
+    nearest = np.linalg.norm(standard[:, None] - support.reference, axis=2).min(axis=1)
+    never = (np.abs(rows - support.center) > 1e-6)[:, support.constant].any(axis=1)
+    clear = np.abs(nearest - support.radius) > 1e-6
+    assert np.array_equal(support.far(rows)[clear], (never | (nearest > support.radius))[clear])
+
+
 def test_a_category_never_seen_is_outside() -> None:
     rng = np.random.default_rng(0)
     source = np.column_stack([rng.normal(size=200), np.zeros(200)])

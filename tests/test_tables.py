@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
+import io
 import re
 import warnings
 from dataclasses import replace
@@ -90,9 +92,19 @@ def test_written_and_read_again_it_is_the_same(suffix: str, tmp_path: Path) -> N
 @given(values=st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=20))
 def test_floats_survive_to_the_last_bit(suffix: str, values: list[float], tmp_path_factory: Any) -> None:
     path = tmp_path_factory.mktemp("floats") / f"rows{suffix}"
-    tables.write(path, pd.DataFrame({"x": values}))
-    read = tables.read(path, Roles()).features["x"].to_numpy()
-    np.testing.assert_array_equal(read, values)
+    tables.write(path, pd.DataFrame({"x": values, "again": values[::-1]}))
+    read = tables.read(path, Roles()).features
+    np.testing.assert_array_equal(read, np.column_stack([values, values[::-1]]))
+
+
+@pytest.mark.parametrize("spoiled", ["plain", "a,b", 'say "so"', "two\nlines", "", " edge "])
+def test_csv_says_what_pandas_would(spoiled: str, tmp_path: Path) -> None:
+    frame = pd.DataFrame(
+        {"a,name": ["x", spoiled, "y"], "there": [True, False, True], "x": [0.1, np.nan, np.inf]}
+    )
+    tables.write(tmp_path / "rows.csv", frame)
+    lines = list(csv.reader(io.StringIO((tmp_path / "rows.csv").read_text(), newline="")))
+    assert lines == list(csv.reader(io.StringIO(frame.to_csv(index=False), newline="")))
 
 
 @pytest.mark.parametrize("suffix", sorted(WRITERS))

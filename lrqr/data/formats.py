@@ -250,7 +250,7 @@ def _opened_parquet(parts: list[Path]) -> Opened:
         for part in parts:
             try:
                 with pq.ParquetFile(part, pre_buffer=False) as file:
-                    for batch in file.iter_batches(batch_size=size, columns=chosen):
+                    for batch in file.iter_batches(batch_size=size, columns=chosen, use_threads=False):
                         # what a library noted about its own types is not needed, and may be damaged
                         table = pa.Table.from_batches([batch]).select(chosen).replace_schema_metadata()
                         yield table if len(parts) == 1 else table.cast(common, safe=False)

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
 from lrqr.errors import UsageError
@@ -143,7 +145,39 @@ def _write_csv_gz(path: Path, frames: Iterable[pd.DataFrame]) -> None:
 
 def _write_rows(file: Any, frames: Iterable[pd.DataFrame]) -> None:
     for number, frame in enumerate(frames):
-        file.write(frame.to_csv(None, index=False, header=number == 0, lineterminator="\n").encode())
+        if number == 0:
+            file.write(_as_csv(frame.iloc[:0], header=True))
+        table = _plain_table(frame)
+        if table is None:
+            file.write(_as_csv(frame, header=False))
+        else:
+            pacsv.write_csv(table, file, pacsv.WriteOptions(include_header=False, quoting_style="none"))
+
+
+def _as_csv(frame: pd.DataFrame, *, header: bool) -> bytes:
+    return frame.to_csv(None, index=False, header=header, lineterminator="\n").encode()
+
+
+def _plain_table(frame: pd.DataFrame) -> pa.Table | None:
+    """Return rows as Arrow writes them fast, None if a text is to be quoted or a type is left to pandas."""
+    if frame.shape[1] < 2 or not frame.columns.is_unique:  # an empty line would be no row
+        return None
+    try:
+        table = pa.Table.from_pandas(frame, preserve_index=False)
+    except (pa.ArrowException, TypeError):  # a column of mixed types
+        return None
+    columns = []
+    for column in table.columns:
+        kind = column.type
+        if pa.types.is_boolean(kind):
+            column = pc.if_else(column, "True", "False")  # noqa: PLW2901 - as pandas spells them
+        elif pa.types.is_string(kind) or pa.types.is_large_string(kind):
+            if pc.any(pc.match_substring_regex(column, '[",\r\n]')).as_py():
+                return None
+        elif not (pa.types.is_integer(kind) or pa.types.is_float64(kind)):
+            return None
+        columns.append(column)
+    return pa.table(columns, names=table.column_names)
 
 
 @writer(".parquet")

@@ -21,7 +21,8 @@ from lrqr.arrays import (
 LEVEL = 0.99  # a row is far when fewer than 1 in 100 source rows are as far from the other source rows
 _LARGEST_STATE = 100_000  # numbers kept as reference rows: 1,000 rows of 100 features
 _MOST_ROWS = 1_000
-_CHUNK = 4_096
+_CHUNK = 128
+_PARTS = 8  # of the reference rows, looked at one after the other
 _ROUNDING = 1e-9  # distances tie on a grid of integers; a tie is inside, whatever the last bits say
 
 
@@ -101,11 +102,17 @@ class Support(Stored):
     def far(self, X: Any) -> BoolArray:
         """Return which rows (n, d) are too far from the source: the first two rules."""
         rows = as_matrix(X, "X", columns=len(self.center))
-        standardized = (rows - self.center) / self.scale
-        tolerance = _ROUNDING * (1.0 + np.abs(self.center))
-        novel = (np.abs(rows - self.center) > tolerance) & self.constant
-        squared = _nearest_squared(np.where(self.constant, 0.0, standardized), self.reference)
-        flags: BoolArray = novel.any(axis=1) | (squared > self.radius**2)
+        never = self.constant
+        tolerance = _ROUNDING * (1.0 + np.abs(self.center[never]))
+        novel = np.abs(rows[:, never] - self.center[never]) > tolerance
+        flags: BoolArray = np.asarray(novel.any(axis=1))
+        varying = (rows - self.center) / self.scale
+        varying[:, never] = 0.0
+        left = np.flatnonzero(~flags)
+        for offset in range(_PARTS):  # most rows are near one of a few reference rows, which settles it
+            squared = _nearest_squared(varying[left], self.reference[offset::_PARTS])
+            left = left[squared > self.radius**2]
+        flags[left] = True
         return flags
 
     def outside(self, X: Any) -> BoolArray:
@@ -123,15 +130,21 @@ def _nearest_squared(rows: FloatArray, reference: FloatArray, *, skip_self: bool
 
     Rounding is taken off, except with ``skip_self``, where ``rows`` are the reference rows themselves.
     """
+    if not (len(rows) and len(reference)):
+        return np.full(len(rows), np.inf)
     lengths = np.einsum("ij,ij->i", reference, reference)
-    nearest = np.empty(len(rows))
+    own = np.einsum("ij,ij->i", rows, rows)
+    # |x - r|^2 - |x|^2 = (x, 1) . (-2r, |r|^2): one product, small enough to stay in the cache
+    augmented = np.vstack([-2.0 * reference.T, lengths])
+    nearest, closest = np.empty(len(rows)), np.empty(len(rows), dtype=np.int64)
     for start in range(0, len(rows), _CHUNK):
         part = rows[start : start + _CHUNK]
-        own = np.einsum("ij,ij->i", part, part)
-        squared = own[:, None] + lengths - 2.0 * (part @ reference.T)
+        within = np.arange(len(part))
+        relative = np.column_stack([part, np.ones(len(part))]) @ augmented
         if skip_self:
-            squared[np.arange(len(part)), start + np.arange(len(part))] = np.inf
-        closest = squared.argmin(axis=1)
-        rounding = 0.0 if skip_self else _ROUNDING * (own + lengths[closest])
-        nearest[start : start + _CHUNK] = squared[np.arange(len(part)), closest] - rounding
-    return np.maximum(nearest, 0.0)
+            relative[within, start + within] = np.inf
+        at = closest[start : start + _CHUNK] = relative.argmin(axis=1)
+        nearest[start : start + _CHUNK] = relative[within, at]
+    rounding = 0.0 if skip_self else _ROUNDING * (own + lengths[closest])
+    squared: FloatArray = np.maximum(nearest + own - rounding, 0.0)
+    return squared
