@@ -162,10 +162,13 @@ def test_imputation_uses_the_source_alone() -> None:
     target = pd.DataFrame({"a": [100.0, np.inf], "c": [None, "w"]})
     encoder = TableEncoder().fit(source, target, on_missing="impute")
     assert encoder.fill_ == {"a": 2.0, "c": "v"}
-    np.testing.assert_array_equal(encoder.transform(source)[3], [2.0, 0.0, 1.0, 0.0])
-    np.testing.assert_array_equal(encoder.transform(target), [[100.0, 0.0, 1.0, 0.0], [2.0, 0.0, 0.0, 1.0]])
+    assert encoder.names_ == ("a", "a is missing", "c=u", "c=v", "c=w", "c is missing")
+    np.testing.assert_array_equal(encoder.transform(source)[3], [2.0, 1.0, 0.0, 1.0, 0.0, 1.0])
+    np.testing.assert_array_equal(
+        encoder.transform(target), [[100.0, 0.0, 0.0, 1.0, 0.0, 1.0], [2.0, 1.0, 0.0, 0.0, 1.0, 0.0]]
+    )
     fast = TableEncoder().fit(source[["a"]], on_missing="impute")
-    np.testing.assert_array_equal(fast.transform(target[["a"]]), [[100.0], [2.0]])
+    np.testing.assert_array_equal(fast.transform(target[["a"]]), [[100.0, 0.0], [2.0, 1.0]])
     assert np.isinf(target["a"][1])  # the frame of the caller is left alone
 
 

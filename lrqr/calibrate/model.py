@@ -159,6 +159,10 @@ class CalibratedModel(Stored):
         region = plugins.load("scores", self.score).region(prediction, threshold)
         return Answer(features, prediction, threshold, region)
 
+    def outside(self, sample: Sample, answer: Answer) -> BoolArray:
+        """Return which rows (n,) lie where the source has none, or hold what the fit never met."""
+        return self.support.outside(answer.features) | self.encoder.novel(sample.features)
+
     def prediction(self, sample: Sample, features: FloatArray) -> FloatArray:
         """Return what the score takes, shape (n, k): from the base learner, or the user's columns."""
         if self.score == PRECOMPUTED:

@@ -14,6 +14,7 @@ from lrqr import plugins
 from lrqr.arrays import as_matrix, as_vector, check_seed
 from lrqr.calibrate.calibrate import Options, calibrate, overlap_warning, two_values
 from lrqr.calibrate.rows import Rows
+from lrqr.data import doubts
 from lrqr.data.encoder import TableEncoder
 from lrqr.errors import DataError, LrqrWarning, UsageError
 from lrqr.methods.estimator import as_ratio, check_coverage
@@ -522,9 +523,12 @@ def _encoder(X: Any, X_target: Any) -> Any:
     if not _is_frame(X):
         return None
     try:
-        return TableEncoder().fit(X, X if X_target is None else _frame(X_target))
+        encoder = TableEncoder().fit(X, X if X_target is None else _frame(X_target))
+        if X_target is not None:
+            doubts.warn(encoder, X, X_target)
     except DataError as error:
         raise _without_options(error, "X and X_target") from error
+    return encoder
 
 
 def _without_options(error: DataError, name: str) -> DataError:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from lrqr.calibrate import model as models
 from lrqr.commands import inputs
-from lrqr.data import tables
+from lrqr.data import doubts, tables
 from lrqr.data.columns import schema_differences
 from lrqr.data.encoder import TableEncoder
 from lrqr.data.formats import open_table
@@ -60,6 +60,7 @@ def diagnose(
         encoder = TableEncoder().fit(*frames, categorical=found.categorical, on_missing=policy)
     else:
         encoder = fitted.encoder
+    doubts.warn(encoder, *frames)
     level = coverage or (0.9 if fitted is None else fitted.coverage)
     result = compare_features(
         *(encoder.transform(frame) for frame in frames),

@@ -108,7 +108,7 @@ def evaluate(
         certificate=fitted.details.get("certificate"),
         size=_size(fitted, rows),
         **_with_labels(fitted, sample, rows, group),
-        shift=_shift(fitted, rows),
+        shift=_shift(fitted, sample, rows),
         levels=_levels(fitted, sample, rows.inside),
         methods=_side_by_side(fitted, sample, infinite),
         examples=_examples(sample, rows.answer),
@@ -272,11 +272,11 @@ def _rounded(sizes: FloatArray) -> FloatArray:
     return sizes if unit == 0.0 else np.where(np.isfinite(sizes), np.round(sizes / unit) * unit, sizes)
 
 
-def _shift(model: CalibratedModel, rows: _Judged) -> Shift:
+def _shift(model: CalibratedModel, sample: Sample, rows: _Judged) -> Shift:
     """Return the shift at the fit, and what these rows add to it."""
     stored = model.details["shift"]
     unreachable = stored["verdict"] in (LITTLE_OVERLAP, NO_OVERLAP)
-    outside = float(model.support.outside(rows.answer.features).mean())
+    outside = float(model.outside(sample, rows.answer).mean())
     remark = _REMARK if unreachable and rows.inside is not None else None
     means = dict(zip(model.encoder.names_, rows.answer.features.mean(axis=0).tolist(), strict=True))
     features = [row | {"mean_here": means[row["name"]]} for row in stored["features"]]

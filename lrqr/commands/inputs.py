@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 from lrqr import plugins
 from lrqr.calibrate.model import PRECOMPUTED
 from lrqr.calibrate.rows import Rows
-from lrqr.data import tables
+from lrqr.data import doubts, tables
 from lrqr.data.encoder import TableEncoder
 from lrqr.data.formats import is_path, open_table
 from lrqr.data.roles import Roles
@@ -108,6 +108,7 @@ def encode(
     """Fit the encoder on the first two samples, source and target; return it and the rows of all samples."""
     source, target = samples[0].features, samples[1].features
     encoder = TableEncoder().fit(source, target, categorical=roles.categorical, on_missing=on_missing)
+    doubts.warn(encoder, source, target)
     own = score == PRECOMPUTED
     return encoder, [
         Rows(

@@ -115,7 +115,7 @@ def frame_of(model: CalibratedModel, sample: Sample, answer: Answer, name: str =
         columns["size"] = answer.region.sum(axis=1)
     elif model.score != PRECOMPUTED:
         columns |= {"lower": answer.region[:, 0], "upper": answer.region[:, 1]}
-    columns["outside_support"] = model.support.outside(answer.features)
+    columns["outside_support"] = model.outside(sample, answer)
     return pd.DataFrame(columns)
 
 

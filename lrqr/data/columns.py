@@ -13,6 +13,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lrqr.data.roles import clean
 from lrqr.errors import DataError
 
 if TYPE_CHECKING:
@@ -73,7 +74,8 @@ def frame_columns(frame: Any) -> tuple[str, ...]:
     DataError
         If a name occurs twice or ``frame`` is no table.
     """
-    names = tuple(map(str, _known(frame).columns if _is_pandas(frame) else _known(frame).column_names))
+    found = _known(frame).columns if _is_pandas(frame) else _known(frame).column_names
+    names = tuple(clean(str(name)) for name in found)
     twice = sorted(name for name, count in Counter(names).items() if count > 1)
     if twice:
         raise DataError(f"column names occur twice: {', '.join(map(repr, twice))}; rename them")
@@ -90,9 +92,9 @@ def table_of(frame: Any, wanted: Sequence[str]) -> pa.Table:
     wanted : sequence of str
         Among `frame_columns`.
     """
-    if not _is_pandas(frame):
-        return _known(frame).select(list(wanted))
     position = {name: k for k, name in enumerate(frame_columns(frame))}
+    if not _is_pandas(frame):
+        return _known(frame).select([position[name] for name in wanted]).rename_columns(list(wanted))
     return pa.table({name: _array(_known(frame).iloc[:, position[name]]) for name in wanted})
 
 
@@ -128,6 +130,21 @@ def is_text(column: pa.ChunkedArray) -> bool:
     """Whether the column holds strings (plain or dictionary-encoded)."""
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def is_category(column: pa.ChunkedArray) -> bool:
+    """Whether the owner made the column one of categories, whatever their names look like."""
+    return bool(pa.types.is_dictionary(column.type))
+
+
+def is_label(column: pa.ChunkedArray) -> bool:
+    """Whether the column holds strings, or categories of any kind."""
+    return is_text(column) or is_category(column)
+
+
+def absent(values: np.ndarray[Any, Any]) -> BoolArray:
+    """Return which labels (None) or numbers (NaN, infinite) are missing."""
+    return np.asarray(pd.isna(values) if values.dtype == object else ~np.isfinite(values), dtype=np.bool_)
 
 
 def numbers(column: pa.ChunkedArray, name: str) -> Numbers:
@@ -188,7 +205,8 @@ def _number(text: str) -> float | None:
 def labels(column: pa.ChunkedArray, name: str) -> Labels:
     """Read a column as labels: strings, None where missing.
 
-    Whole numbers lose their ``.0``, so that 1, 1.0 and "1" are the same label whatever file they came from.
+    Whole numbers lose their ``.0``, so that 1, 1.0 and "1" are the same label whatever file they came from;
+    so are texts that differ only in their Unicode form or in blanks around them.
 
     Raises
     ------
@@ -218,9 +236,8 @@ def _label(value: Any) -> str | None:
         return str(int(value)) if value.is_integer() else repr(value)
     if isinstance(value, decimal.Decimal):
         value = str(value)
-    if isinstance(value, str) and _WHOLE.fullmatch(value):
-        return value.split(".")[0]
-    return str(value)
+    text = clean(str(value))
+    return text.split(".")[0] if isinstance(value, str) and _WHOLE.fullmatch(text) else text
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:

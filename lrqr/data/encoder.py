@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from lrqr.arrays import NAMES, Stored, agree
+from lrqr.arrays import NAMES, Stored, agree, optional
 from lrqr.data import columns as col
+from lrqr.data.columns import absent
 from lrqr.errors import ArtifactError, DataError, LrqrWarning
 from lrqr.plugins import suggest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from lrqr.arrays import FloatArray, IntArray
+    from lrqr.arrays import BoolArray, FloatArray, IntArray
 
 _MANY = 20  # a label in more than this many kinds, on more than half of the rows, is taken for an identifier
 _NEARLY_ALL = 0.9  # share of the rows of a column that must look like quantities, or dates
@@ -34,7 +35,9 @@ class TableEncoder(Stored):
 
     Numbers and booleans pass. A column of texts, or one declared categorical, becomes one indicator per
     category that source or target had at `fit`. A category never seen then is encoded as none of them (all
-    zeros) and counted in a warning. Further columns of a frame, their order and its index make no difference.
+    zeros) and counted in a warning. Where missing values are filled in, "missing" is something that a row can
+    be: a column in which source or target lack values has one more indicator, ``NAME is missing``. Further
+    columns of a frame, their order and its index make no difference.
 
     Attributes
     ----------
@@ -45,6 +48,8 @@ class TableEncoder(Stored):
     fill_ : dict of str to float or str
         What a missing value becomes: median or most frequent category of the source; empty unless fitted
         with ``on_missing="impute"``.
+    missing_ : tuple of str
+        Columns with an indicator of missing values.
     names_ : tuple of str
         Names of the d columns of the matrix, such as ``age`` and ``color=red``.
     """
@@ -53,12 +58,15 @@ class TableEncoder(Stored):
         "columns_": NAMES,
         "categories_": dict[str, NAMES],
         "fill_": dict[str, float | str],
+        "missing_": optional(NAMES),
     }
 
     columns_: tuple[str, ...]
     categories_: dict[str, tuple[str, ...]]
     fill_: dict[str, float | str]
+    missing_: tuple[str, ...] = ()
     names_: tuple[str, ...]
+    _whole: frozenset[str] = frozenset()  # columns that are filled in, and lacked nothing at fit
 
     def fit(
         self,
@@ -75,7 +83,7 @@ class TableEncoder(Stored):
         frame_source : data frame of shape (n, p), or matrix
             All its columns are used.
         frame_target : data frame, or iterable of data frames (batches), optional
-            Must have the same columns by name; only categories are learned from it.
+            Must have the same columns by name; learned from it are categories, and where values are missing.
         categorical : sequence of str
             Columns whose values are labels even where they look like numbers.
         on_missing : {"error", "drop", "impute"}
@@ -91,6 +99,11 @@ class TableEncoder(Stored):
         DataError
             All columns at once that are missing, or numeric in one file and text in the other, or that look
             like identifiers.
+
+        Warns
+        -----
+        LrqrWarning
+            Of columns that are left out since one side has no value.
         """
         columns = col.frame_columns(frame_source)
         _require(categorical, columns, "categorical")
@@ -98,21 +111,31 @@ class TableEncoder(Stored):
         source = {name: _read(table[name], name, name in categorical) for name in columns}
         labeled = [name for name, values in source.items() if values.dtype == object]
         seen = {name: set(_present(source[name])) for name in labeled}
+        pieces: dict[str, list[np.ndarray[Any, Any]]] = {name: [] for name in columns}
         for batch in _frames(frame_target):
             _require(columns, col.frame_columns(batch), "target")
             table = col.table_of(batch, columns)
             for name in columns:
-                known = name in categorical or (name in seen and col.is_text(table[name]))
+                known = name in categorical or (name in seen and col.is_label(table[name]))
                 values = _read(table[name], name, known)
                 _same_kind(name, source[name], values)
+                pieces[name].append(values)
                 if name in seen:
                     seen[name].update(_present(values))
+        target = {name: np.concatenate(parts) for name, parts in pieces.items() if parts}
         _refuse_disguised({name: source[name] for name in labeled if name not in categorical})
+        if on_missing == "impute":
+            columns = _with_values(columns, source, target)
         self.columns_ = columns
-        self.categories_ = {name: tuple(sorted(seen[name])) for name in labeled}
-        self.fill_ = (
-            {name: _typical(values) for name, values in source.items()} if on_missing == "impute" else {}
-        )
+        self.categories_ = {name: tuple(sorted(seen[name])) for name in labeled if name in columns}
+        self.fill_, self.missing_ = {}, ()
+        if on_missing == "impute":
+            self.fill_ = {name: _typical(source[name]) for name in columns}
+            sides = (source, target)
+            self.missing_ = tuple(
+                name for name in columns if any(name in side and absent(side[name]).any() for side in sides)
+            )
+        self._whole = frozenset(self.fill_) - {*self.missing_}
         self.names_ = self._names()
         return self
 
@@ -144,14 +167,9 @@ class TableEncoder(Stored):
         DataError
             All missing columns at once; texts in a numeric column; a missing value that nothing fills.
         """
-        _require(self.columns_, col.frame_columns(frame), "feature")
-        counts: Counter[tuple[str, str]] = Counter()
         rows = np.arange(len(frame)) if row is None else row
-        if not self.categories_ and isinstance(frame, pd.DataFrame) and (frame.dtypes == np.float64).all():
-            read = {name: frame[name].to_numpy() for name in self.columns_}  # nothing to convert
-        else:
-            table = col.table_of(frame, self.columns_)
-            read = {name: self._read(table[name], name, rows) for name in self.columns_}
+        counts: Counter[tuple[str, str]] = Counter()
+        read = self.read(frame, rows)
         blocks = [self._encoded(name, values, rows, counts) for name, values in read.items()]
         if unseen is None:
             warn_unseen(counts)
@@ -160,6 +178,29 @@ class TableEncoder(Stored):
         matrix = np.concatenate(blocks, axis=1) if blocks else np.empty((len(rows), 0))
         return np.ascontiguousarray(matrix)
 
+    def read(self, frame: Any, row: IntArray | None = None) -> dict[str, np.ndarray[Any, Any]]:
+        """Read the columns of a frame as `fit` found them to be: numbers (n,) or labels (n,)."""
+        _require(self.columns_, col.frame_columns(frame), "feature")
+        if not self.categories_ and isinstance(frame, pd.DataFrame) and (frame.dtypes == np.float64).all():
+            return {name: frame[name].to_numpy() for name in self.columns_}  # nothing to convert
+        table = col.table_of(frame, self.columns_)
+        rows = np.arange(len(frame)) if row is None else row
+        return {name: self._read(table[name], name, rows) for name in self.columns_}
+
+    def novel(self, frame: Any) -> BoolArray:
+        """Return which rows (n,) hold what `fit` never met: a category, or a gap where none was."""
+        found: BoolArray = np.zeros(len(frame), dtype=np.bool_)
+        names = [name for name in self.columns_ if name in self.categories_ or name in self._whole]
+        table = col.table_of(frame, names)
+        for name in names:
+            values = self._read(table[name], name, np.arange(len(frame)))
+            missing = absent(values)
+            if name in self._whole:
+                found |= missing
+            if name in self.categories_:
+                found |= ~missing & ~np.isin(values.astype(str), self.categories_[name])
+        return found
+
     def _complete(self, sizes: dict[str, Any]) -> None:
         unknown = {*self.categories_, *self.fill_} - {*self.columns_}
         if unknown:
@@ -167,17 +208,20 @@ class TableEncoder(Stored):
         for name, value in self.fill_.items():
             if isinstance(value, str) != (name in self.categories_):
                 raise ArtifactError(f"fill.{name}: {value!r} does not fit the kind of the column")
+        if "missing_" in vars(self):  # older models do not know
+            self._whole = frozenset(self.fill_) - {*self.missing_}
+        unknown = {*self.missing_} - {*self.fill_}
+        if unknown:
+            raise ArtifactError(f"missing names {min(unknown)!r}, which nothing fills in")
         self.names_ = self._names()
         agree(sizes, "d", len(self.names_), "columns")
 
     def _names(self) -> tuple[str, ...]:
         names: list[str] = []
         for name in self.columns_:
-            names += (
-                [f"{name}={label}" for label in self.categories_[name]]
-                if name in self.categories_
-                else [name]
-            )
+            labels = self.categories_.get(name)
+            names += [name] if labels is None else [f"{name}={label}" for label in labels]
+            names += [f"{name} is missing"] if name in self.missing_ else []
         return tuple(names)
 
     def _read(self, column: Any, name: str, rows: IntArray) -> np.ndarray[Any, Any]:
@@ -196,9 +240,11 @@ class TableEncoder(Stored):
     def _encoded(
         self, name: str, values: np.ndarray[Any, Any], rows: IntArray, counts: Counter[tuple[str, str]]
     ) -> FloatArray:
-        """Return the columns of the matrix that a column becomes: (n, 1), or (n, number of categories)."""
-        labeled = name in self.categories_
-        missing = np.asarray(pd.isna(values)) if labeled else ~np.isfinite(values)
+        """Return the columns of the matrix that a column becomes: one, or as many as there are categories.
+
+        One more says which values are missing, if `fit` met missing ones.
+        """
+        missing = absent(values)
         if missing.any():
             if name not in self.fill_:
                 first = rows[missing][:5] + 1
@@ -208,12 +254,14 @@ class TableEncoder(Stored):
                     f"(rows {shown}, data rows counted from 1); fill them in, or fit with --on-missing impute"
                 )
             values = np.where(missing, self.fill_[name], values)
-        if not labeled:
-            return values[:, None]
-        categories = pd.Index(self.categories_[name], dtype=object)
-        index = categories.get_indexer(pd.Index(values, dtype=object))
-        counts.update((name, label) for label in values[index < 0])
-        return np.asarray(index[:, None] == np.arange(len(categories)), dtype=np.float64)
+        if name in self.categories_:
+            categories = pd.Index(self.categories_[name], dtype=object)
+            index = categories.get_indexer(pd.Index(values, dtype=object))
+            counts.update((name, label) for label in values[index < 0])
+            block = np.asarray(index[:, None] == np.arange(len(categories)), dtype=np.float64)
+        else:
+            block = values[:, None]
+        return np.column_stack([block, missing]) if name in self.missing_ else block
 
 
 def warn_unseen(unseen: Mapping[tuple[str, str], int]) -> None:
@@ -239,7 +287,7 @@ def _frames(target: Any) -> Iterable[Any]:
 
 def _read(column: Any, name: str, as_labels: bool) -> np.ndarray[Any, Any]:
     """Return labels (object) or numbers (float64), as the type of the column or ``as_labels`` says."""
-    if as_labels:
+    if as_labels or col.is_category(column):
         return col.labels(column, name)
     found = col.numbers(column, name)
     if found.texts and found.numeric:
@@ -265,6 +313,37 @@ def _same_kind(name: str, source: np.ndarray[Any, Any], target: np.ndarray[Any, 
 
 def _present(values: np.ndarray[Any, Any]) -> list[str]:
     return [value for value in values.tolist() if value is not None] if values.dtype == object else []
+
+
+def _with_values(
+    columns: Sequence[str],
+    source: Mapping[str, np.ndarray[Any, Any]],
+    target: Mapping[str, np.ndarray[Any, Any]],
+) -> tuple[str, ...]:
+    """Return the columns that have a value in both samples; say which are left out."""
+    empty = {
+        name: side
+        for side, sample in (("target", target), ("source", source))
+        for name, values in sample.items()
+        if len(values) and absent(values).all()
+    }
+    if empty:
+        listed = ", ".join(f"{name!r} in the {side}" for name, side in empty.items())
+        warnings.warn(
+            f"no row has a value: {listed}; nothing can be compared there, so {_left_out(len(empty))}",
+            LrqrWarning,
+            stacklevel=3,
+        )
+    left = tuple(name for name in columns if name not in empty)
+    if not left and empty:
+        raise DataError(
+            f"no feature has values in source and target: {', '.join(map(repr, empty))} are empty"
+        )
+    return left
+
+
+def _left_out(count: int) -> str:
+    return "this column is left out" if count == 1 else f"these {count} columns are left out"
 
 
 def _typical(values: np.ndarray[Any, Any]) -> float | str:

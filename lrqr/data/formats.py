@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 from scipy.special import softmax
 
 from lrqr.data.columns import frame_columns, table_of
+from lrqr.data.roles import clean
 from lrqr.errors import DataError
 from lrqr.plugins import suggest
 
@@ -107,19 +108,31 @@ def open_table(data: Data) -> Opened:
     if not place.exists():
         siblings = [entry.name for entry in place.parent.iterdir()] if place.parent.is_dir() else []
         raise DataError(f"{place}: no such file{suggest(place.name, siblings)}")
-    if place.is_dir():
-        return replace(_read_parquet_directory(place), where=str(place))
-    suffix = suffix_of(place, READERS)
+    suffix = ".parquet" if place.is_dir() else suffix_of(place, READERS)
     try:
-        opened = READERS[suffix](place)
+        opened = _read_parquet_directory(place) if place.is_dir() else READERS[suffix](place)
     except UnicodeError as error:
         raise DataError(f"{place}: {_NOT_UTF8}") from error
     except _UNREADABLE as error:
         raise DataError(f"{place}: cannot be read as {suffix}: {_first_line(error)}") from error
-    twice = sorted(name for name, count in Counter(opened.columns).items() if count > 1)
+    names = [clean(name) for name in opened.columns]
+    twice = sorted(name for name, count in Counter(names).items() if count > 1)
     if twice:
         raise DataError(f"{place}: column names occur twice: {', '.join(map(repr, twice))}; rename them")
-    return replace(opened, where=str(place))
+    return replace(_renamed(opened, names), where=str(place))
+
+
+def _renamed(opened: Opened, names: Sequence[str]) -> Opened:
+    """Call the columns by other names."""
+    own = dict(zip(names, opened.columns, strict=True))
+    if names == list(own.values()):
+        return opened
+
+    def batches(wanted: Sequence[str], size: int) -> Iterator[pa.Table]:
+        for table in opened.batches([own[name] for name in wanted], size):
+            yield table.rename_columns(list(wanted)) if wanted else table
+
+    return replace(opened, columns=tuple(names), batches=batches)
 
 
 def _opened_frame(frame: Any, names: Sequence[str]) -> Opened:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
+import unicodedata
 from dataclasses import dataclass, field, fields, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -20,6 +21,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 _SHOWN = 10
+
+
+def clean(text: str) -> str:
+    """Return a name, a category or a class as it is compared: in Unicode's form C, without outer blanks."""
+    return unicodedata.normalize("NFC", text.strip())
 
 
 class Spelling(NamedTuple):
@@ -125,10 +131,12 @@ class Roles:
     def __post_init__(self) -> None:
         for role in ("prediction", "features", "exclude", "categorical", "classes"):
             given = getattr(self, role)
-            if isinstance(given, str):
-                object.__setattr__(self, role, (given,))
-            elif given is not None or role != "features":
-                object.__setattr__(self, role, tuple(given or ()))
+            if given is not None or role != "features":
+                several = (given,) if isinstance(given, str) else tuple(given or ())
+                object.__setattr__(self, role, tuple(map(clean, several)))
+        for role in SINGLE.values():
+            if getattr(self, role) is not None:
+                object.__setattr__(self, role, clean(getattr(self, role)))
 
     @classmethod
     def of_options(cls, options: Mapping[str, Any]) -> Roles:

@@ -187,6 +187,7 @@ def _encoding(
     if table.drop_first:
         names = [column for column in encoder.columns_ if column not in encoder.categories_]
         names += [f"{column}={v}" for column, values in encoder.categories_.items() for v in values[1:]]
+        names += [f"{column} is missing" for column in encoder.missing_]
     kept = [encoder.names_.index(name) for name in names]
     return tuple(names), lambda frame: np.take(encoder.transform(frame), kept, axis=1)
 
