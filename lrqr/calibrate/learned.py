@@ -28,11 +28,11 @@ from lrqr.arrays import (
     many,
     mean_of,
     nested,
-    predictor,
     same,
 )
 from lrqr.errors import DataError
 from lrqr.stats.ratio import LOG_ODDS_LIMIT, LikelihoodRatio, canonical_order, deal_folds
+from lrqr.stats.trees import Trees, grown
 
 NAMES = ("log_odds", "predicted_score")
 FOLDS = 5
@@ -90,7 +90,7 @@ class LearnedFeatures(Stored):
         "center_": array("k"),
         "directions_": array("k", "components") | None,
         "ratios_": many(nested(LikelihoodRatio, d="inputs"), least=1),
-        "models_": many(predictor("HistGradientBoostingRegressor", size="inputs")),
+        "models_": grown("inputs"),
     }
 
     def __init__(self, *, predict_score: bool = True, random_state: int | None = 0) -> None:
@@ -151,7 +151,7 @@ class LearnedFeatures(Stored):
         self._check_fitted()
         rows = as_matrix(X, "X", columns=self.n_features_in_)
         if len(rows) == 0:
-            return np.empty((0, len(NAMES) if self.models_ else 1))
+            return np.empty((0, 1 if self.models_ is None else len(NAMES)))
         inputs = self._inputs(rows, prediction)
         log_odds = mean_of([ratio.log_odds(inputs) for ratio in self.ratios_])
         return self._features(log_odds, self._predicted(inputs))
@@ -162,7 +162,7 @@ class LearnedFeatures(Stored):
         return ratio
 
     def _complete(self, sizes: dict[str, Any]) -> None:
-        self.predict_score, self.random_state = bool(self.models_), 0
+        self.predict_score, self.random_state = self.models_ is not None, 0
         columns = len(self.kept_) if self.directions_ is None else self.directions_.shape[1]
         agree(sizes, "inputs", columns + min(self.n_predictions_, 2), "ratios")
 
@@ -213,14 +213,15 @@ class LearnedFeatures(Stored):
         self.norm_ = float(np.exp(np.sort(log_odds)).mean())
         self.source_ratio_ = np.exp(log_odds) / self.norm_
         fitted = [_cross_fit(inputs, scores, seed) for seed in seeds] if self.predict_score else []
-        self.models_ = [model for models, _ in fitted for model in models]
+        models = [model for models, _ in fitted for model in models]
+        self.models_ = Trees.of(models) if models else None
         return (
             self._features(log_odds, [own for _, own in fitted]),
             self._features(target_log_odds, self._predicted(target_inputs)),
         )
 
     def _predicted(self, inputs: FloatArray) -> list[FloatArray]:
-        return [model.predict(inputs) for model in self.models_]
+        return [] if self.models_ is None else self.models_.predict(inputs)
 
     def _features(self, log_odds: FloatArray, predicted: list[FloatArray]) -> FloatArray:
         """Put the columns together; of several predictions of the score the mean, of none no column."""

@@ -31,15 +31,14 @@ from lrqr.arrays import (
     check_seed,
     distinct_columns,
     few_threads,
-    many,
     mean_of,
     optional,
-    predictor,
     row_dot,
     same,
 )
 from lrqr.errors import ArtifactError, DataError, UsageError
 from lrqr.plugins import suggest
+from lrqr.stats.trees import Trees, grown
 
 LOG_ODDS_LIMIT = 30.0
 PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
@@ -143,7 +142,7 @@ class LikelihoodRatio(Stored, BaseEstimator):
         "coef_": optional(array("d")),
         "intercept_": optional(float),
         "C_": optional(OR_NAN),
-        "models_": optional(many(predictor("HistGradientBoostingClassifier", size="k"))),
+        "models_": optional(grown("k")),
         "priors_": optional(list[float]),
     }
 
@@ -199,8 +198,8 @@ class LikelihoodRatio(Stored, BaseEstimator):
         if len(rows) == 0:
             return np.empty(0)
         rows = rows[:, self.kept_]
-        values = [m.decision_function(rows) + p for m, p in zip(self.models_, self.priors_, strict=True)]
-        return _limited(mean_of(values))
+        said = zip(self.models_.predict(rows), self.priors_, strict=True)
+        return _limited(mean_of([log_odds + prior for log_odds, prior in said]))
 
     def predict(self, X: Any) -> FloatArray:
         """Return r̂ (n,) of new rows."""
@@ -211,6 +210,8 @@ class LikelihoodRatio(Stored, BaseEstimator):
         needed = _FITTED[self.classifier] - vars(self).keys()
         if needed:
             raise ArtifactError(f"fitted.{min(needed)} is missing")
+        if self.classifier != "logistic" and len(self.models_.base) != len(self.priors_):
+            raise ArtifactError(f"fitted.priors_ must hold {len(self.models_.base)} numbers")
 
     def _folds(self, n_source: int, n_target: int) -> list[tuple[IntArray, IntArray]]:
         """Return (training rows, held-out rows) of each fold; one fold of everything below 2."""
@@ -254,7 +255,7 @@ class LikelihoodRatio(Stored, BaseEstimator):
         self, rows: FloatArray, labels: IntArray, folds: list[tuple[IntArray, IntArray]]
     ) -> FloatArray:
         own = np.empty(len(rows))
-        self.C_, self.models_, self.priors_ = np.nan, [], []
+        self.C_, models, self.priors_ = np.nan, [], []
         for training, held in folds:
             # few, small, penalized trees: ratios of stronger ones are noisy (docs/selection.md)
             model = HistGradientBoostingClassifier(
@@ -268,8 +269,9 @@ class LikelihoodRatio(Stored, BaseEstimator):
             ).fit(rows[training], labels[training])
             prior = _prior(labels[training])
             own[held] = model.decision_function(rows[held]) + prior
-            self.models_.append(model)
+            models.append(model)
             self.priors_.append(prior)
+        self.models_ = Trees.of(models)
         return _limited(own)
 
     def _ratio(self, log_odds: FloatArray) -> FloatArray:
