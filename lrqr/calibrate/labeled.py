@@ -21,6 +21,7 @@ import numpy as np
 from scipy.stats import kstwobign, norm
 
 from lrqr.arrays import SHARE, THRESHOLD, Stored, array, by_level, nested
+from lrqr.calibrate.offset import TEST_MASS, shape_level
 from lrqr.errors import DataError
 from lrqr.stats.metrics import coverage_interval, holm
 from lrqr.stats.power import SIZE, power
@@ -42,8 +43,6 @@ _FLOOR = 0.5
 # The p-value of both tests, as a squared standard normal number, at which the labels have half of what they
 # can win above that. Of ½, 1, 2 and 4 it is the largest that brought 28 tasks within .02 on average.
 _TRUST = 1.0
-# Half a row at infinity makes the mean coverage 1 - α, see `lrqr.calibrate.threshold.TEST_MASS`.
-_TEST_MASS = 0.5
 _SHARES = (1.0, 0.5, 0.0)
 _FOLDS = 5
 _ROUNDING = 2.0 * np.finfo(np.float64).eps
@@ -234,7 +233,7 @@ def correct(source: Sample, target: Sample, level: float, folds: IntArray) -> tu
     pooled = weighted_quantile(
         np.concatenate([residuals, source.residuals(share, constant)]),
         np.concatenate([masses / len(folds), (1.0 - mass) * source.weights / total]),
-        np.array([_TEST_MASS * mass / len(folds)]),
+        np.array([TEST_MASS * mass / len(folds)]),
         level,
     )
     return Correction(share, constant, float(pooled[0])), mass
@@ -268,9 +267,9 @@ def _coverage_test(target: Sample, level: float) -> float:
 
 
 def _loss(residuals: FloatArray, level: float) -> float:
-    """Return the pinball loss after the best offset, at the level and halfway down to the median's side."""
+    """Return the pinball loss after the best offset, at the level and at that of a shape."""
     total = 0.0
-    for at in (level, max(2.0 * level - 1.0, level / 2.0)):
+    for at in (level, shape_level(level)):
         left = residuals - np.quantile(residuals, at, method="inverted_cdf")
         total += float(np.maximum(at * left, (at - 1.0) * left).mean())
     return total
