@@ -213,6 +213,10 @@ def test_fit_says_what_labels_say_and_inspect_too(tmp_path: Path) -> None:
     assert not found["contradicted"]
     assert found["power"] == pytest.approx(float(power(60, 0.9, 0.8)))
     assert "do not contradict" in lrqr("inspect", tmp_path / "model").out
+    page = tmp_path / "report.html"
+    judged = lrqr("evaluate", tmp_path / "model", tmp_path / "test.csv", "--report", page)
+    assert "labels at the fit" in judged.out
+    assert "do not contradict that only the features shifted" in page.read_text(encoding="utf-8")
 
 
 def test_a_contradiction_is_a_warning_and_the_intervals_grow(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def render(result: Reported) -> str:
         lstrip_blocks=True,
     )
     environment.filters.update(
-        {name: getattr(words, name) for name in ("percent", "number", "flat", "certified")}
+        {name: getattr(words, name) for name in ("percent", "number", "flat", "certified", "learned")}
     )
     environment.globals.update(
         verdicts=words.VERDICTS,

@@ -19,10 +19,12 @@ from lrqr.show.terminal import fitting, table, tinted, wrapped
 from lrqr.show.words import (
     MISSING,
     VERDICTS,
+    between,
     cell,
     certified,
     fixed_percent,
     flatten,
+    learned,
     short_number,
     to_csv,
     to_json,
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from lrqr.results import Check, Distribution, Fit, Group, Labels, Method, Predicted, Result, Size
+    from lrqr.results import Check, Distribution, Fit, Group, Method, Predicted, Result, Size
 
 _GROUPS = 20  # as many are shown
 _MATCHED = "matched: size over that of the constant threshold that would just have kept the promise there"
@@ -102,7 +104,7 @@ def fit_summary(model: Model, output: Path) -> str:
         )
     if fit.labeled is not None:
         lines += [
-            "labels: " + said if row == 0 else f"  {said}" for row, said in enumerate(_labels(fit.labeled))
+            "labels: " + said if row == 0 else f"  {said}" for row, said in enumerate(learned(fit.labeled))
         ]
     if fit.thresholds is not None:
         lines.append(f"thresholds on the target: {_thresholds(fit.thresholds)}")
@@ -110,22 +112,6 @@ def fit_summary(model: Model, output: Path) -> str:
     lines += [f"Wrote {output}", f"Next: lrqr predict {output} NEW_ROWS -o {answers}.csv"]
     lines.append(f"      lrqr evaluate {output} LABELED_TARGET_ROWS")
     return "\n".join(lines)
-
-
-def _labels(found: Labels) -> list[str]:
-    """Say what labeled target rows tell of the fit without them, and how they changed it."""
-    reached = f"{fixed_percent(found.coverage)} ({_between(found.low, found.high)})"
-    says = "contradict" if found.contradicted else "do not contradict"
-    p = f"p = {cell(found.p_coverage)} by coverage, {cell(found.p_scores)} by scores"
-    seen = f"a drop to {fixed_percent(found.drop)} is seen in {fixed_percent(found.power)} of cases"
-    shape = {1.0: "the source's", 0.0: "a constant"}.get(
-        found.share or 0.0, "half the source's, half constant"
-    )
-    return [
-        f"without them the thresholds cover {reached} of {found.n} labeled target rows",
-        f"they {says} that only the features shifted ({p}; with so many rows {seen})",
-        f"shape now {shape}; offset {fixed_percent(found.target_mass)} from them, the rest from the source",
-    ]
 
 
 def _state(fit: Fit) -> str:
@@ -200,7 +186,7 @@ def _evaluation(result: Evaluation) -> str:
     rows += [*_coverage(result), *_sizes(result.size, of, result.interval_score)]
     slab = result.worst_slab
     if slab:
-        held_out = f"{slab.n} held-out rows ({_between(slab.low, slab.high)})"
+        held_out = f"{slab.n} held-out rows ({between(slab.low, slab.high)})"
         rows.append(("worst slab", f"{fixed_percent(slab.coverage)} of {held_out}"))
     if result.shift:
         rows.append(("shift", f"{result.shift.verdict}; {_apart(result.shift)}"))
@@ -220,8 +206,13 @@ def _coverage(result: Evaluation) -> list[tuple[str, Any]]:
     found = result.coverage
     told = [] if result.certificate is None else certified(result.certificate)
     promised = list(zip(["certified without labels", *[""] * len(told)], told, strict=False))
+    if result.model is not None and result.model.labeled is not None:
+        promised += [
+            ("" if row else "labels at the fit", said)
+            for row, said in enumerate(learned(result.model.labeled))
+        ]
     if found is not None:
-        value = f"{fixed_percent(found.value)}  (95 % interval {_between(found.low, found.high)})"
+        value = f"{fixed_percent(found.value)}  (95 % interval {between(found.low, found.high)})"
         rows = [("coverage", value), ("verdict", VERDICTS.get(found.verdict, found.verdict))]
         return rows + [("", sentence) for sentence in result.causes] + promised
     return [("coverage", "not known: the file has no outcomes"), *promised]
@@ -246,7 +237,7 @@ def _groups(title: str, groups: Sequence[Group], name: str = "group") -> str:
             group.name,
             group.n,
             fixed_percent(group.coverage),
-            _between(group.low, group.high),
+            between(group.low, group.high),
             group.verdict + (" (few rows)" if group.small else ""),
             group.size,
         )
@@ -263,7 +254,7 @@ def _methods(title: str, methods: Sequence[Method]) -> str:
     rows = [
         (
             row.name,
-            *([fixed_percent(row.coverage), _between(row.low, row.high)] if judged else []),
+            *([fixed_percent(row.coverage), between(row.low, row.high)] if judged else []),
             row.finite_size[0],
             fixed_percent(row.infinite),
         )
@@ -382,7 +373,7 @@ def _model(result: Model) -> str:
     if result.fit.thresholds is not None:
         about.append(("thresholds on the target", _thresholds(result.fit.thresholds)))
     if result.fit.labeled is not None:
-        about += [("" if row else "labels", said) for row, said in enumerate(_labels(result.fit.labeled))]
+        about += [("" if row else "labels", said) for row, said in enumerate(learned(result.fit.labeled))]
     if result.fit.converged is not None:
         about.append(("solver", _state(result.fit)))
     about += [(name.replace("_", " "), value) for name, value in result.roles.items() if value]
@@ -454,10 +445,6 @@ def _pairs(title: str, rows: Sequence[tuple[str, Any]]) -> str:
         verdict = name in {"verdict", "shift"}
         lines.append(first + tinted(shown.removeprefix(first)) if verdict else shown)
     return "\n".join([visible(title), *lines])
-
-
-def _between(low: float | None, high: float | None) -> str:
-    return f"{fixed_percent(low)} to {fixed_percent(high)}"
 
 
 def _apart(shift: Any) -> str:

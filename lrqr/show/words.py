@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from lrqr.results import Certificate, Result
+    from lrqr.results import Certificate, Labels, Result
 
 MISSING = "–"
 _FORMULAS = ("=", "+", "-", "@", "\t", "\r")
@@ -149,6 +149,27 @@ def _trust(found: Certificate) -> str:
         return worth
     heavy = ": too heavy a tail to trust them, however many rows" if found.pareto_k > TAIL_TOO_HEAVY else ""
     return f"{worth}, Pareto k {found.pareto_k:.2f}{heavy}"
+
+
+def learned(found: Labels) -> list[str]:
+    """Say what labeled target rows tell of the fit without them, and how they changed it."""
+    reached = f"{fixed_percent(found.coverage)} ({between(found.low, found.high)})"
+    says = "contradict" if found.contradicted else "do not contradict"
+    p = f"p = {cell(found.p_coverage)} by coverage, {cell(found.p_scores)} by scores"
+    seen = f"a drop to {fixed_percent(found.drop)} is seen in {fixed_percent(found.power)} of cases"
+    shape = {1.0: "the source's", 0.0: "a constant"}.get(
+        found.share or 0.0, "half the source's, half constant"
+    )
+    return [
+        f"without them the thresholds cover {reached} of {found.n} labeled target rows",
+        f"they {says} that only the features shifted ({p}; with so many rows {seen})",
+        f"shape now {shape}; offset {fixed_percent(found.target_mass)} from them, the rest from the source",
+    ]
+
+
+def between(low: float | None, high: float | None) -> str:
+    """Return an interval of shares."""
+    return f"{fixed_percent(low)} to {fixed_percent(high)}"
 
 
 # ----------------------------------------------------------------------------------- JSON and CSV
