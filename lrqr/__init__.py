@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from lrqr.calibrate.model import load
-    from lrqr.calibrate.wrapper import ConformalClassifier, ConformalRegressor
     from lrqr.commands.compare import compare
+    from lrqr.commands.wrapper import ConformalClassifier, ConformalRegressor
     from lrqr.methods.lrqr import LRQR
 
 __version__ = "0.1.0"
@@ -16,8 +16,8 @@ __all__ = ["LRQR", "ConformalClassifier", "ConformalRegressor", "__version__", "
 
 _HOMES = {
     "LRQR": "lrqr.methods.lrqr",
-    "ConformalClassifier": "lrqr.calibrate.wrapper",
-    "ConformalRegressor": "lrqr.calibrate.wrapper",
+    "ConformalClassifier": "lrqr.commands.wrapper",
+    "ConformalRegressor": "lrqr.commands.wrapper",
     "compare": "lrqr.commands.compare",
     "load": "lrqr.calibrate.model",
 }

@@ -19,7 +19,7 @@ import lrqr
 from lrqr import plugins
 from lrqr.calibrate import store as artifact
 from lrqr.calibrate.threshold import ThresholdModel
-from lrqr.calibrate.wrapper import ConformalClassifier, ConformalRegressor
+from lrqr.commands.wrapper import ConformalClassifier, ConformalRegressor
 from lrqr.data.roles import Roles
 from lrqr.errors import DataError, LrqrWarning, UsageError
 from lrqr.methods.lrqr import LRQR

@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 
 from lrqr.calibrate import store as artifact
 from lrqr.calibrate.threshold import ThresholdModel, resolve_map
-from lrqr.calibrate.wrapper import ConformalClassifier, ConformalRegressor
+from lrqr.commands.wrapper import ConformalClassifier, ConformalRegressor
 from lrqr.errors import DataError, UsageError
 from lrqr.methods.lrqr import LRQR
 from lrqr.methods.split import SplitConformal

@@ -182,7 +182,8 @@ class TableEncoder(Stored):
         """Read the columns of a frame as `fit` found them to be: numbers (n,) or labels (n,)."""
         _require(self.columns_, col.frame_columns(frame), "feature")
         if not self.categories_ and isinstance(frame, pd.DataFrame) and (frame.dtypes == np.float64).all():
-            return {name: frame[name].to_numpy() for name in self.columns_}  # nothing to convert
+            own = dict(zip(map(str, frame.columns), frame.columns, strict=True))
+            return {name: frame[own[name]].to_numpy() for name in self.columns_}  # nothing to convert
         table = col.table_of(frame, self.columns_)
         rows = np.arange(len(frame)) if row is None else row
         return {name: self._read(table[name], name, rows) for name in self.columns_}

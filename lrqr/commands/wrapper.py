@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, RegressorMixin, clone
 from sklearn.model_selection import train_test_split
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from lrqr import plugins
 from lrqr.arrays import as_matrix, as_vector, check_seed
@@ -20,17 +21,22 @@ from lrqr.errors import DataError, LrqrWarning, UsageError
 from lrqr.methods.estimator import as_ratio, check_coverage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from types import ModuleType
 
     from lrqr.arrays import BoolArray, FloatArray
+    from lrqr.calibrate.threshold import ThresholdModel
     from lrqr.plugins import FeatureMap, Infinite
 
 _SHOWN = 5
+_COVERAGE = 0.9
+_FAR = 30.0  # spreads of the source: no shift within reach is as large
 
 _PARAMETERS = """coverage : float, default=0.9
         The promised share of target rows whose outcome is in the %(answer)s, 1-α. Not used when ``method`` is
         an estimator, which brings its own.
+    alpha : float, optional
+        The same promise the other way round: ``alpha=0.1`` is ``coverage=0.9``. Give one of the two.
     conformity_score : str, default="%(score)s"
         How far an outcome is from a prediction: a %(task)s score of ``lrqr.scores``.
     method : str or estimator, default="lrqr"
@@ -50,7 +56,9 @@ _PARAMETERS = """coverage : float, default=0.9
 _NOTES = """Preprocessing belongs inside:
     ``%(name)s(make_pipeline(StandardScaler(), %(model)s()))``.
     As the last step of a pipeline this class would see transformed ``X`` but untransformed ``X_target``,
-    which cannot be told from a shift.
+    which looks like a shift; where it can be told from one, `fit` warns. (With metadata routing,
+    ``Pipeline(steps, transform_input=["X_target"])`` transforms both, for a model whose
+    ``set_fit_request(X_target=True)`` was called.)
 
     Without ``X_target``, and without known ratios, `fit` takes it that there is no shift, whatever the
     method: also ``"lrqr"`` then promises coverage only for rows like those of ``X``.
@@ -81,7 +89,8 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
         self,
         estimator: Any,
         *,
-        coverage: float = 0.9,
+        coverage: float = _COVERAGE,
+        alpha: float | None = None,
         conformity_score: str = "absolute",
         method: Any = "lrqr",
         prefit: bool = False,
@@ -92,6 +101,7 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
     ) -> None:
         self.estimator = estimator
         self.coverage = coverage
+        self.alpha = alpha
         self.conformity_score = conformity_score
         self.method = method
         self.prefit = prefit
@@ -109,6 +119,7 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
         X_source: Any = None,
         ratio: Any = None,
         labeled_target: tuple[Any, Any] | None = None,
+        **others: Any,
     ) -> Self:
         """Fit the model on one part of the rows (unless ``prefit``) and calibrate it on the other.
 
@@ -128,6 +139,8 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
             20 or more labeled rows from where the model will be used, as a pair like that of the source rows.
             They test whether only the features shifted (``threshold_model_.labeled_.evidence``) and correct
             the thresholds; judge the result on other rows. Not together with ``ratio``.
+        **others
+            Refused by name; of ``sample_weight`` the reason is given.
 
         Warns
         -----
@@ -135,19 +148,20 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
             If there are too few calibration rows for the coverage, or known ratios worth too few, if more
             than α of the rows of ``X_target`` lie where the source cannot support a finite threshold, or if
             something that was passed is of no use or looks wrong: ``X_source``, two quantiles, two-valued
-            outcomes of a regression.
+            outcomes of a regression, an ``X_target`` that a pipeline has not transformed as it has ``X``.
         """
+        _refuse(others)
         # before anything is fitted, and with the user's number: methods are fitted at other levels too
-        check_coverage(
-            self.coverage if isinstance(self.method, str) else getattr(self.method, "coverage", self.coverage)
-        )
+        promised = self._promised()
         check_seed(self.random_state)
         self._score_module()
         self._check_estimator()
-        y = np.asarray(y)
+        X, X_target = _at_door(X), _at_door(X_target)
         n = np.shape(X)[0]
-        if y.ndim != 1 or len(y) != n:
-            raise DataError(f"y must have one value per row of X: shape {y.shape} for {n} rows")
+        y = _outcomes(y, n)
+        message = _untransformed(X, X_target, f"{type(self).__name__}(make_pipeline(...))")
+        if message:
+            warnings.warn(message, LrqrWarning, stacklevel=2)
         self._check_outcome(y)
         known = None if ratio is None else as_ratio(ratio, n)
         if self.prefit:
@@ -165,14 +179,14 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
         target = None
         if X_target is not None:
             target = Rows(self._features(X_target, "X_target"), prediction=self._prediction(X_target))
-        options = Options(
-            self.conformity_score, self.method, self.coverage, self.feature_map, self.random_state
-        )
-        unlabeled = None if X_source is None else self._features(X_source, "X_source")
-        labeled = self._labeled(labeled_target, ratio)
-        self.threshold_model_ = calibrate(
-            source, target, options, unlabeled=unlabeled, labeled=labeled, stacklevel=3
-        )
+        options = Options(self.conformity_score, self.method, promised, self.feature_map, self.random_state)
+        samples: dict[str, Any] = {
+            "unlabeled": None if X_source is None else self._features(X_source, "X_source"),
+            "labeled": self._labeled(labeled_target, ratio),
+        }
+        self.threshold_model_ = calibrate(source, target, options, **samples, stacklevel=3)
+        self._given: tuple[Any, ...] = (source, target, options, samples)
+        self._levels = {self.threshold_model_.coverage_: self.threshold_model_}
         apart = None if target is None else overlap_warning(self.threshold_model_, target.features)
         for message in (self._doubt(source), apart):
             if message is not None:
@@ -184,15 +198,58 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self, "estimator_")
         return self.estimator_.predict(self._ordered(X))
 
-    def predict_threshold(self, X: Any, *, ratio: Any = None) -> FloatArray:
-        """Thresholds of shape (n,), in score units.
+    def predict_threshold(
+        self,
+        X: Any,
+        *,
+        ratio: Any = None,
+        coverage: float | Sequence[float] | None = None,
+        alpha: float | Sequence[float] | None = None,
+    ) -> FloatArray:
+        """Thresholds in score units, shape (n,), or (n, L) at L levels.
 
-        ``ratio`` holds the known likelihood ratios of these rows, if `fit` was given known ratios.
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, d)
+        ratio : array-like of shape (n,), optional
+            Known likelihood ratios of these rows, if `fit` was given known ratios.
+        coverage, alpha : float or sequence of L floats, optional
+            Other levels than the promised one, as shares covered or missed. At its first use a level is
+            calibrated on the rows of `fit`, as if it had been promised.
         """
         check_is_fitted(self, "threshold_model_")
+        levels = _asked(coverage, alpha)
+        X = _at_door(X)
         features = self._features(X, "X")
-        hints = None if self.threshold_model_.learned_ is None else self._prediction(X)
-        return self.threshold_model_.predict(features, ratio=ratio, prediction=hints, infinite=self.infinite)
+        found = []
+        for level in [self.threshold_model_.coverage_] if levels is None else np.atleast_1d(levels).tolist():
+            model = self._at(level)
+            hints = None if model.learned_ is None else self._prediction(X)
+            found.append(model.predict(features, ratio=ratio, prediction=hints, infinite=self.infinite))
+        thresholds: FloatArray = found[0] if levels is None or np.ndim(levels) == 0 else np.stack(found, -1)
+        return thresholds
+
+    def _promised(self) -> float:
+        """Return the promised level, 1-α."""
+        if not isinstance(self.method, str):
+            return check_coverage(getattr(self.method, "coverage", self.coverage))
+        if self.alpha is None:
+            return check_coverage(self.coverage)
+        if self.coverage != _COVERAGE:
+            raise UsageError(f"coverage={self.coverage!r} and alpha={self.alpha!r} were both given; give one")
+        return _covered(self.alpha)
+
+    def _at(self, level: float) -> ThresholdModel:
+        """Return the thresholds at a level, calibrated when it is first asked for."""
+        if level not in self._levels:
+            source, target, options, samples = self._given
+            method = options.method
+            if not isinstance(method, str):
+                method = clone(method).set_params(coverage=level)
+            self._levels[level] = calibrate(
+                source, target, replace(options, coverage=level, method=method), **samples, stacklevel=5
+            )
+        return self._levels[level]
 
     def _labeled(self, pair: tuple[Any, Any] | None, ratio: Any) -> Rows | None:
         """Return labeled target rows with their predictions."""
@@ -204,18 +261,17 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
             )
         if not isinstance(pair, tuple | list) or len(pair) != 2:
             raise UsageError("labeled_target must be a pair (X, y) of labeled target rows")
-        X, y = pair[0], np.asarray(pair[1])
-        n = np.shape(X)[0]
-        if y.ndim != 1 or len(y) != n:
-            raise DataError(
-                f"labeled_target: y must have one value per row of X: shape {y.shape} for {n} rows"
-            )
+        X = _at_door(pair[0])
+        y = _outcomes(pair[1], np.shape(X)[0], "labeled_target: ")
         self._check_outcome(y)
         return Rows(self._features(X, "labeled_target"), self._outcome(y), self._prediction(X))
 
-    def _region(self, X: Any, ratio: Any) -> Any:
-        threshold = self.predict_threshold(X, ratio=ratio)
-        return self._score_module().region(self._prediction(X), threshold)
+    def _region(self, X: Any, ratio: Any, coverage: Any, alpha: Any) -> Any:
+        threshold = self.predict_threshold(X, ratio=ratio, coverage=coverage, alpha=alpha)
+        region, prediction = self._score_module().region, self._prediction(X)
+        if threshold.ndim == 1:
+            return region(prediction, threshold)
+        return np.stack([region(prediction, column) for column in threshold.T], axis=-1)
 
     def _check_estimator(self) -> None:
         kind = type(self.estimator).__name__
@@ -245,7 +301,9 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
         if not 0.0 < self.calibration_share < 1.0:
             raise UsageError(f"calibration_share must lie between 0 and 1, got {self.calibration_share}")
         if n < 2:
-            raise DataError(f"{n} rows cannot be split into a part to fit and a part to calibrate on")
+            raise DataError(
+                f"{n} rows (n_samples={n}) cannot be split into a part to fit and a part to calibrate on"
+            )
         return train_test_split(
             X, np.arange(n), test_size=self.calibration_share, random_state=self.random_state
         )
@@ -261,6 +319,7 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
 
     def _prediction(self, X: Any) -> FloatArray:
         """Return the model's output of shape (n, k), also for no rows at all."""
+        X = _at_door(X)
         if np.shape(X)[0] == 0:
             return np.empty((0, self._width()))
         matrix = self._answer(X)
@@ -360,16 +419,25 @@ class ConformalRegressor(RegressorMixin, ConformalModel):
     TASK: ClassVar[str] = "regression"
     OUTPUT: ClassVar[str] = "predict"
 
-    def predict_interval(self, X: Any, *, ratio: Any = None) -> FloatArray:
-        """Lower and upper bounds, shape (n, 2); an empty interval is ``(+inf, -inf)``.
+    def predict_interval(
+        self,
+        X: Any,
+        *,
+        ratio: Any = None,
+        coverage: float | Sequence[float] | None = None,
+        alpha: float | Sequence[float] | None = None,
+    ) -> FloatArray:
+        """Lower and upper bounds, (n, 2), or (n, 2, L) at L levels; an empty interval is ``(+inf, -inf)``.
 
         Parameters
         ----------
         X : array-like or data frame of shape (n, d)
         ratio : array-like of shape (n,), optional
             Known likelihood ratios of these rows, if `fit` was given known ratios.
+        coverage, alpha : float or sequence of L floats, optional
+            Other levels than the promised one; see `predict_threshold`.
         """
-        bounds: FloatArray = self._region(X, ratio)
+        bounds: FloatArray = self._region(X, ratio, coverage, alpha)
         return bounds
 
     def _doubt(self, rows: Rows) -> str | None:
@@ -435,7 +503,8 @@ class ConformalClassifier(ClassifierMixin, ConformalModel):
         self,
         estimator: Any,
         *,
-        coverage: float = 0.9,
+        coverage: float = _COVERAGE,
+        alpha: float | None = None,
         conformity_score: str = "lac",
         method: Any = "lrqr",
         prefit: bool = False,
@@ -447,6 +516,7 @@ class ConformalClassifier(ClassifierMixin, ConformalModel):
         super().__init__(
             estimator,
             coverage=coverage,
+            alpha=alpha,
             conformity_score=conformity_score,
             method=method,
             prefit=prefit,
@@ -461,16 +531,25 @@ class ConformalClassifier(ClassifierMixin, ConformalModel):
         check_is_fitted(self, "estimator_")
         return self._prediction(X)
 
-    def predict_set(self, X: Any, *, ratio: Any = None) -> BoolArray:
-        """Which classes are in each row's set, shape (n, K), columns as in ``classes_``.
+    def predict_set(
+        self,
+        X: Any,
+        *,
+        ratio: Any = None,
+        coverage: float | Sequence[float] | None = None,
+        alpha: float | Sequence[float] | None = None,
+    ) -> BoolArray:
+        """Which classes are in each row's set, (n, K), or (n, K, L) at L levels; columns as in ``classes_``.
 
         Parameters
         ----------
         X : array-like or data frame of shape (n, d)
         ratio : array-like of shape (n,), optional
             Known likelihood ratios of these rows, if `fit` was given known ratios.
+        coverage, alpha : float or sequence of L floats, optional
+            Other levels than the promised one; see `predict_threshold`.
         """
-        inside: BoolArray = self._region(X, ratio)
+        inside: BoolArray = self._region(X, ratio, coverage, alpha)
         return inside
 
     def _after_model(self, X: Any) -> None:
@@ -506,6 +585,91 @@ class ConformalClassifier(ClassifierMixin, ConformalModel):
                 f"in row {unknown[0]} (counted from 0); its classes are: {', '.join(map(str, self.classes_))}"
             )
         return np.array([position[label] for label in y.tolist()], dtype=np.int64)
+
+
+def _refuse(given: dict[str, Any]) -> None:
+    """Refuse what `fit` does not take."""
+    names = [name for name, value in given.items() if value is not None]
+    if "sample_weight" in names:
+        raise UsageError(
+            "sample_weight is refused: conformal ranks count calibration rows, and weights of the training "
+            "loss are no likelihood ratios. Known likelihood ratios are ratio=; to train the estimator with "
+            "weights, fit it yourself on other rows and pass prefit=True"
+        )
+    if names:
+        raise UsageError(f"fit has no keyword {names[0]!r}")
+
+
+def _asked(coverage: Any, alpha: Any) -> Any:
+    """Return the levels asked for, one or a list, or None."""
+    if coverage is not None and alpha is not None:
+        raise UsageError(f"coverage={coverage!r} and alpha={alpha!r} were both given; give one")
+    asked, level = (coverage, check_coverage) if alpha is None else (alpha, _covered)
+    if asked is None:
+        return None
+    return level(asked) if np.ndim(asked) == 0 else [level(one) for one in asked]
+
+
+def _covered(alpha: float) -> float:
+    """Return the level 1-α."""
+    if not 0.0 < float(alpha) < 1.0:
+        raise UsageError(f"alpha must lie strictly between 0 and 1, got {alpha!r}")
+    return round(1.0 - float(alpha), 12)
+
+
+def _at_door(X: Any) -> Any:
+    """Return data frames and sparse matrices as they are, all else as an array."""
+    return X if X is None or _is_frame(X) or hasattr(X, "toarray") else np.asarray(X)
+
+
+def _outcomes(y: Any, n: int, where: str = "") -> Any:
+    """Return outcomes as an array (n,)."""
+    if y is None:
+        raise DataError(f"{where}y should be a 1d array, got None: it requires y to be passed")
+    y = np.asarray(y)
+    if y.ndim == 2 and y.shape[1] == 1:
+        y = column_or_1d(y, warn=True)
+    if y.ndim != 1 or len(y) != n:
+        raise DataError(f"{where}y must have one value per row of X: shape {y.shape} for {n} rows")
+    return y
+
+
+def _untransformed(X: Any, X_target: Any, remedy: str) -> str | None:
+    """Return what to say if X came out of a scaler and X_target did not, as at the end of a pipeline."""
+    advice = f"X was transformed and X_target was not; preprocessing goes inside: {remedy}"
+    if X_target is None or min(len(X), len(X_target)) < 2:
+        return None
+    if np.shape(X)[1:] != np.shape(X_target)[1:] and not _is_frame(X) and _is_frame(X_target):
+        raise DataError(
+            f"X is an array of shape {np.shape(X)}, X_target a data frame of {np.shape(X_target)}; if this "
+            f"is the last step of a pipeline, {advice}"
+        )
+    try:
+        own, other = as_matrix(X, "X"), as_matrix(X_target, "X_target")
+    except DataError:
+        return None  # of which more is said elsewhere
+    varies = own.max(axis=0) > own.min(axis=0)
+    own, other = own[:, varies], other[:, varies]
+    if not varies.any() or not _scaled(own):
+        return None
+    middle, spread = np.median(other, axis=0), other.std(axis=0)
+    apart = (middle < own.min(axis=0)) | (middle > own.max(axis=0))
+    far = (np.abs(middle) > _FAR * own.std(axis=0)) | (spread > _FAR * own.std(axis=0))
+    if apart.mean() < 0.5 and not far.any():
+        return None
+    column = int(np.argmax(np.abs(middle)))
+    return (
+        f"every column of X is scaled, and those of X_target are not (feature {column}, of those that vary: "
+        f"median {np.median(own[:, column]):.3g} and {middle[column]:.3g}). It seems that {advice}"
+    )
+
+
+def _scaled(X: FloatArray) -> bool:
+    """Whether a scaler made all columns: standardized them, from 0 to 1, or by median and quartiles."""
+    first, middle, third = np.quantile(X, [0.25, 0.5, 0.75], axis=0)
+    low, high = X.min(axis=0), X.max(axis=0)
+    kinds = ((X.mean(axis=0), X.std(axis=0)), (low, high - low), (middle, third - first))
+    return any(bool(np.allclose(a, 0.0, atol=1e-6) and np.allclose(b, 1.0, atol=1e-6)) for a, b in kinds)
 
 
 def _is_frame(X: Any) -> bool:
