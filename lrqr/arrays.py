@@ -305,6 +305,8 @@ LEVEL = Annotated[float, Field(gt=0.0, lt=1.0)]
 SHARE = Annotated[float, Field(ge=0.0, le=1.0)]
 POSITIVE = Annotated[float, Field(gt=0.0)]
 NONNEGATIVE = Annotated[float, Field(ge=0.0)]
+# JSON has lists where Python has tuples
+PAIR = Annotated[tuple[NONNEGATIVE, float], Field(strict=False)]
 COUNT = Annotated[int, Field(ge=0, lt=2**63)]
 SEED = Annotated[int, Field(ge=0, le=LARGEST_SEED)]
 

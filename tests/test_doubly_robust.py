@@ -20,6 +20,7 @@ from lrqr.methods.doubly_robust import (
     falling_candidates,
     falling_threshold,
 )
+from lrqr.stats.ratio import LikelihoodRatio
 
 SCORES = np.array([1.0, 2.0, 3.0, 4.0])
 RIGHT_RATIO = np.array([0.5, 0.5, 1.5, 1.5])
@@ -169,3 +170,26 @@ def test_bad_input_is_named() -> None:
         pytest.warns(UserWarning, match="effective"),
     ):
         DoublyRobust().fit(X, y, ratio=np.zeros(20))
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_clip_bounds_the_propensities(shared: bool) -> None:
+    """Propensities from the classifier's log-odds by Bayes' rule, clipped, and given as known ratios."""
+    rng = np.random.default_rng(3)
+    X, target = rng.normal(size=(300, 3)), rng.normal(size=(120, 3)) + 1.5
+    y = np.abs(rng.normal(size=300)) * (1.0 + np.exp(X[:, 0]))
+    ratio = LikelihoodRatio(cross_fit=5, C=0.1 if shared else "cv", random_state=0).fit(X, target)
+    propensity = expit(ratio.source_log_odds_ - math.log(300 / 120)).clip(0.2, 0.7)
+    known = propensity / (1.0 - propensity) * 300 / 120
+    by_hand = DoublyRobust(0.8).fit(X, y, X_target=target, ratio=known).threshold_
+    clipped = DoublyRobust(0.8, clip=(0.2, 0.7)).fit(X, y, X_target=target, ratio=ratio if shared else None)
+    assert clipped.threshold_ == by_hand
+    again = DoublyRobust(0.8, clip=(0.2, 0.7)).fit(X, y, X_target=target, ratio=known)
+    assert again.threshold_ == by_hand
+    assert DoublyRobust(0.8).fit(X, y, X_target=target).threshold_ != by_hand
+
+
+@pytest.mark.parametrize("clip", [(0.1, 1.0), (0.9, 0.1), (-0.1, 0.5)])
+def test_propensities_are_clipped_to_numbers_below_1(clip: tuple[float, float]) -> None:
+    with pytest.raises(UsageError, match="0 <= low < high < 1"):
+        DoublyRobust(0.8, clip=clip).fit(np.zeros((20, 1)), np.arange(20.0), ratio=np.ones(20))

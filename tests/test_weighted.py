@@ -129,3 +129,24 @@ def test_covers_the_shift_that_split_misses() -> None:
     assert 0.80 < split < 0.86
     assert 0.89 < true < 0.92
     assert 0.88 < estimated < 0.93
+
+
+def test_clip_bounds_the_weights_of_both_kinds_of_rows() -> None:
+    rng = np.random.default_rng(0)
+    weights, new = rng.lognormal(sigma=3.0, size=200), rng.lognormal(sigma=3.0, size=50)
+    scores = rng.normal(size=200)
+    X, X_new = np.zeros((200, 1)), np.zeros((50, 1))
+    clipped = WeightedConformal(0.9, clip=(0.05, 10.0)).fit(X, scores, ratio=weights)
+    by_hand = _fit(list(scores), list(np.clip(weights, 0.05, 10.0)), 0.9)
+    expected = _predict(by_hand, list(np.clip(new, 0.05, 10.0)))
+    assert clipped.predict(X_new, ratio=new).tolist() == expected
+    loaded = WeightedConformal.from_state(clipped.to_state())
+    assert loaded.predict(X_new, ratio=new).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    "clip", [(-1.0, 2.0), (2.0, 2.0), (0.1, math.inf), (0.1,), (0.1, "10"), (0.1, math.nan)]
+)
+def test_clip_needs_two_finite_numbers_in_order(clip: tuple[float, float]) -> None:
+    with pytest.raises(UsageError, match="clip must be two numbers"):
+        WeightedConformal(0.9, clip=clip).fit(np.zeros((20, 1)), np.arange(20.0), ratio=np.ones(20))

@@ -9,9 +9,9 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.special import expit
 
-from lrqr.arrays import FloatArray, IntArray
+from lrqr.arrays import PAIR, FloatArray, IntArray
 from lrqr.errors import DataError, UsageError
-from lrqr.methods.estimator import OneThreshold, warn_few
+from lrqr.methods.estimator import OneThreshold, check_clip, warn_few
 from lrqr.stats.quantiles import tolerant_ceil
 from lrqr.stats.ratio import canonical_order, deal_folds
 
@@ -35,6 +35,9 @@ class DoublyRobust(OneThreshold):
     grid : int
         Number of candidate scores: quantiles between the levels max(1/2, 1-α-0.4) and 1, continued
         below at the same distance where G asks for it. Fewer are faster and coarser.
+    clip : (low, high), optional
+        Bounds of the propensity P(target | x) of the calibration rows, of which the ratio is made. Unbounded
+        by default; the authors' scripts use (.1, .9).
     classifier : {"logistic", "hist-gradient-boosting"}
         What estimates the ratio when none is given.
     cross_fit : int
@@ -52,6 +55,7 @@ class DoublyRobust(OneThreshold):
 
     _: KW_ONLY
     grid: int = 100
+    clip: PAIR | None = None
 
     def fit(self, X: Any, y: Any, *, X_target: Any = None, X_source: Any = None, ratio: Any = None) -> Self:
         """Take the threshold from the scores y (n1,), their rows' ratios and the target's features.
@@ -62,7 +66,10 @@ class DoublyRobust(OneThreshold):
         features, scores, level = self._start(X, y)
         if self.grid < 2:
             raise UsageError(f"grid must be at least 2, got {self.grid!r}")
-        weights = self._resolve(ratio, features, X_target, X_source).calibration
+        check_clip(self.clip, 1.0)
+        ratios = self._resolve(ratio, features, X_target, X_source)
+        target_rows = len(features) if X_target is None else len(X_target)
+        weights = self._clipped(ratios.calibration, len(ratios.source) / target_rows)
         warn_few(weights, level, finite=True)
         if not weights.any():
             raise DataError("all likelihood ratios of the calibration rows are 0; the target is out of reach")
@@ -73,6 +80,14 @@ class DoublyRobust(OneThreshold):
         curve = self._curve(features, scores, weights, target, candidates)
         self.threshold_ = falling_threshold(candidates, curve, level)
         return self
+
+    def _clipped(self, ratios: FloatArray, prior: float) -> FloatArray:
+        """Return the ratios (n1,) of propensities within ``clip``; ``prior`` is n_source / n_target."""
+        if self.clip is None:
+            return ratios
+        scale = 1.0 if self.ratio_ is None else self.ratio_.norm_
+        odds = np.asarray(self.clip) / (1.0 - np.asarray(self.clip))
+        return np.clip(ratios, *(odds * prior / scale))
 
     def _curve(
         self,

@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import KW_ONLY, dataclass
+from numbers import Real
 from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
@@ -13,6 +14,7 @@ from lrqr.arrays import (
     COUNT,
     LEVEL,
     NAMES,
+    PAIR,
     SEED,
     THRESHOLD,
     FloatArray,
@@ -216,6 +218,7 @@ class OneThreshold(RatioEstimator):
         return np.full(len(self._rows(X)), self.threshold_)
 
 
+@dataclass(repr=False, eq=False)
 class WeightedThreshold(RatioEstimator):
     """Base of the methods whose threshold is a quantile of the scores weighted by the ratio.
 
@@ -234,11 +237,15 @@ class WeightedThreshold(RatioEstimator):
         "weights_": array("n", within="[0, inf)"),
     }
 
+    _: KW_ONLY
+    clip: PAIR | None = None
+
     def fit(self, X: Any, y: Any, *, X_target: Any = None, X_source: Any = None, ratio: Any = None) -> Self:
         """Store the scores y (n1,) with the ratios of their rows; without ``X_target`` all ratios are 1."""
         features, self.scores_, level = self._start(X, y)
         level = self._nominal(level)
-        self.weights_ = self._resolve(ratio, features, X_target, X_source).calibration
+        check_clip(self.clip, np.inf)
+        self.weights_ = self._clipped(self._resolve(ratio, features, X_target, X_source).calibration)
         warn_few(self.weights_, level)
         return self
 
@@ -246,11 +253,28 @@ class WeightedThreshold(RatioEstimator):
         """Return each row's threshold (n,) in score units, +inf where its ratio is too large."""
         rows = self._rows(X)
         level = vars(self).get("level_", self.coverage)
-        return weighted_quantile(self.scores_, self.weights_, self._rows_ratio(rows, ratio), level)
+        weights = self._clipped(self._rows_ratio(rows, ratio))
+        return weighted_quantile(self.scores_, self.weights_, weights, level)
+
+    def _clipped(self, weights: FloatArray) -> FloatArray:
+        """Return the weights within ``clip``."""
+        return weights if self.clip is None else np.clip(weights, *self.clip)
 
     def _nominal(self, level: float) -> float:
         """Return the level of the quantile for the wanted coverage."""
         return level
+
+
+def check_clip(clip: tuple[float, float] | None, limit: float) -> None:
+    """Refuse bounds that are not 0 <= low < high < limit."""
+    if clip is None:
+        return
+    given: list[Any] = list(clip)
+    numbers = [float(value) for value in given if isinstance(value, Real)]
+    if len(numbers) == len(given) == 2 and 0.0 <= numbers[0] < numbers[1] < limit:
+        return
+    above = f" < {limit:g}" if np.isfinite(limit) else ", both finite"
+    raise UsageError(f"clip must be two numbers, 0 <= low < high{above}, got {clip!r}")
 
 
 def refuse_known(ratio: Any, reason: str) -> None:

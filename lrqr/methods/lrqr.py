@@ -9,10 +9,11 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from lrqr import solvers
-from lrqr.arrays import COUNT, NONNEGATIVE, POSITIVE, SEED, FloatArray, IntArray, array, few_threads
+from lrqr.arrays import COUNT, NONNEGATIVE, PAIR, POSITIVE, SEED, FloatArray, IntArray, array, few_threads
 from lrqr.errors import DataError, UsageError
 from lrqr.methods import selection as selections
 from lrqr.methods.estimator import ThresholdEstimator, refuse_known
+from lrqr.solvers.bounded import Bounds
 from lrqr.stats.moments import Moments
 
 # A feature whose spread is below this share of its size is constant; features correlated above 1 minus
@@ -59,6 +60,11 @@ class LRQR(ThresholdEstimator):
         Largest duality gap, relative to the pinball loss.
     random_state : int, default=0
         Seed of the cross-validation folds.
+    largest_norm : float, optional
+        B of the paper's section 4: γ is kept to ‖γ‖ <= B, the constant's coefficient included, in
+        (standardized) features and scaled scores. With it a ridge of 0 always has a solution.
+    beta_range : (low, high), optional
+        The paper's β_min and β_max, 0 < low <= high. What is "auto" is chosen without these two bounds.
 
     Attributes
     ----------
@@ -126,6 +132,8 @@ class LRQR(ThresholdEstimator):
     solver: str = "newton"
     tol: float = 1e-6
     random_state: SEED | None = 0
+    largest_norm: POSITIVE | None = None
+    beta_range: PAIR | None = None
 
     def fit(self, X: Any, y: Any, *, X_target: Any = None, X_source: Any = None, ratio: Any = None) -> Self:
         """Fit the threshold.
@@ -184,7 +192,8 @@ class LRQR(ThresholdEstimator):
         )
         strength = self.regularization_ if self.regularization_ > _NO_REGULARIZATION else 0.0
         problem = selections.problem(labeled, scaled, target, source, self.ridge_, coverage, strength)
-        return solvers.solve(problem, solver=self.solver, tol=self.tol)
+        bounds = Bounds(self.largest_norm, self.beta_range)
+        return solvers.solve(problem, solver=self.solver, tol=self.tol, bounds=bounds)
 
     def predict(self, X: Any, *, ratio: Any = None) -> FloatArray:
         """Return the thresholds h(x) of the rows of X, shape (n,), in score units."""
@@ -215,6 +224,19 @@ class LRQR(ThresholdEstimator):
             if not np.isfinite(number) or low or number > _LARGEST:
                 bound = f"<= {_LARGEST:g}" if number > _LARGEST else "> 0" if floor is None else ">= 0"
                 raise UsageError(f"{name} must be a finite number {bound}, got {value}")
+        self._check_bound("largest_norm", "a number > 0", 1)
+        self._check_bound("beta_range", "two numbers, 0 < low <= high", 2)
+
+    def _check_bound(self, name: str, wanted: str, length: int) -> None:
+        given: Any = getattr(self, name)
+        if given is None:
+            return
+        numbers = list(given) if isinstance(given, tuple | list) else [given]
+        fine = [
+            float(value) for value in numbers if isinstance(value, Real) and 0.0 < float(value) <= _LARGEST
+        ]
+        if not len(fine) == len(numbers) == length or fine[0] > fine[-1]:
+            raise UsageError(f"{name} must be {wanted}, got {given!r}")
 
     def _other(self, X: Any, name: str) -> FloatArray:
         """Rows of another sample; a data frame's columns are matched by name, never by position."""

@@ -25,6 +25,9 @@ class RobustWeighted(WeightedThreshold):
     radius : float
         A sensitivity parameter that no data reveal. The LR-QR paper names none; 0.02 is the center of
         Ai and Ren's grid on real data. 0 is weighted conformal prediction.
+    clip : (low, high), optional
+        Bounds of the ratios of calibration rows and of new rows, whose mean on the source is 1. Unbounded by
+        default; the scripts of Yang et al. (2024) use (.05, 10).
     classifier, cross_fit, random_state
         How the ratio is estimated; see ``lrqr.stats.ratio.LikelihoodRatio``.
 

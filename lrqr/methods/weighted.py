@@ -14,6 +14,9 @@ class WeightedConformal(WeightedThreshold):
     ----------
     coverage : float
         The wanted coverage 1-α.
+    clip : (low, high), optional
+        Bounds of the ratios of calibration rows and of new rows, whose mean on the source is 1. Unbounded by
+        default; the scripts of Yang et al. (2024) use (.05, 10).
     classifier : {"logistic", "hist-gradient-boosting"}
         What estimates the ratio when none is given.
     cross_fit : int

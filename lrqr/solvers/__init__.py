@@ -9,18 +9,25 @@ import numpy as np
 from lrqr import plugins
 from lrqr.arrays import few_threads
 from lrqr.errors import UsageError
+from lrqr.solvers import bounded
 from lrqr.solvers.problem import Problem, Solution
 
 __all__ = ["Solution", "path", "solve"]
 
-SHARED = ("problem",)
+SHARED = ("bounded", "problem")
 """Files of this package that are not solvers."""
 
 # A gap below this share of the largest score is rounding.
 _ROUNDING = 1e-12
 
 
-def solve(problem: Problem, *, solver: str = "newton", tol: float = 1e-6) -> Solution:
+def solve(
+    problem: Problem,
+    *,
+    solver: str = "newton",
+    tol: float = 1e-6,
+    bounds: bounded.Bounds = bounded.Bounds(),  # noqa: B008 - frozen
+) -> Solution:
     """Minimize F(γ, β), eq. (2) of docs/method.md, with a certificate.
 
     Parameters
@@ -30,9 +37,13 @@ def solve(problem: Problem, *, solver: str = "newton", tol: float = 1e-6) -> Sol
         A file of this package: "newton" (ours), "interior", "reference" (cvxpy, slow).
     tol : float
         Largest duality gap, relative to the pinball loss.
+    bounds : Bounds
+        Of ‖γ‖ and β. With any, `bounded.solve` takes the place of ``solver``.
     """
     module = _module(solver, tol)
     with few_threads(_work(problem)):
+        if bounds.norm is not None or bounds.beta is not None:
+            return bounded.solve(problem, bounds, tol=tol)
         if problem.regularization == 0.0 and solver == "newton":
             found = _interior(problem, tol)
         else:

@@ -9,7 +9,6 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
-from pydantic import Field
 from scipy.stats import rankdata
 from sklearn.base import BaseEstimator
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -18,8 +17,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from lrqr.arrays import (
     COUNT,
-    NONNEGATIVE,
     OR_NAN,
+    PAIR,
     POSITIVE,
     SEED,
     SHARE,
@@ -150,7 +149,7 @@ class LikelihoodRatio(Stored, BaseEstimator):
     cross_fit: int = 5
     _: KW_ONLY
     C: POSITIVE | Literal["cv"] = "cv"
-    clip: Annotated[tuple[NONNEGATIVE, float], Field(strict=False)] | None = None
+    clip: PAIR | None = None
     normalize: bool = True
     random_state: SEED = 0
 
