@@ -149,10 +149,13 @@ def scores_of(rows: Rows, score: str) -> FloatArray:
     return scores
 
 
-def thresholds_of(model: ThresholdModel, rows: Rows) -> FloatArray:
-    """Return the thresholds (n,) of rows, by their known ratios if the model was fitted with known ratios."""
+def thresholds_of(model: ThresholdModel, rows: Rows, learned: FloatArray | None = None) -> FloatArray:
+    """Return the thresholds (n,) of rows, by their known ratios if the model was fitted with known ratios.
+
+    ``learned`` are their learned features where these are known, out-of-fold those of the fit's own rows.
+    """
     known = rows.ratio if model.known_ratio_ else None
-    return model.predict(rows.features, ratio=known, prediction=rows.prediction)
+    return model.predict(rows.features, ratio=known, prediction=rows.prediction, learned=learned)
 
 
 def fit_base(name: str, train: Rows, classes: Sequence[str], seed: int) -> BaseLearner:

@@ -45,12 +45,15 @@ class Answer:
         In score units.
     region : float array of shape (n, 2) or bool array of shape (n, K)
         Intervals or sets; for a score of the user's own, all scores up to the threshold.
+    learned : array of shape (n, 1 or 2) or None
+        Learned features of the model's own method, which its other levels share.
     """
 
     features: FloatArray
     prediction: FloatArray
     threshold: FloatArray
     region: Any
+    learned: FloatArray | None = None
 
 
 @dataclass(frozen=True)
@@ -153,11 +156,29 @@ class CalibratedModel(Stored):
         """
         features = self.encoder.transform(sample.features, row=sample.row, unseen=unseen)
         prediction = self.prediction(sample, features)
+        learned = (by or self.threshold).features(features, prediction)
+        seen = Answer(features, prediction, np.empty(0), None, learned)
+        return self.answer_again(sample, seen, infinite=infinite, by=by)
+
+    def answer_again(
+        self,
+        sample: Sample,
+        seen: Answer,
+        *,
+        infinite: Infinite = "allow",
+        by: ThresholdModel | None = None,
+    ) -> Answer:
+        """Answer the same rows by another level or method, from features that are ``seen`` already."""
         method = by or self.threshold
-        ratio = sample.weight if method.known_ratio_ else None
-        threshold = method.predict(features, ratio=ratio, prediction=prediction, infinite=infinite)
-        region = plugins.load("scores", self.score).region(prediction, threshold)
-        return Answer(features, prediction, threshold, region)
+        threshold = method.predict(
+            seen.features,
+            ratio=sample.weight if method.known_ratio_ else None,
+            prediction=seen.prediction,
+            infinite=infinite,
+            learned=seen.learned,
+        )
+        region = plugins.load("scores", self.score).region(seen.prediction, threshold)
+        return replace(seen, threshold=threshold, region=region)
 
     def outside(self, sample: Sample, answer: Answer) -> BoolArray:
         """Return which rows (n,) lie where the source has none, or hold what the fit never met."""

@@ -207,6 +207,7 @@ class ThresholdModel(Stored, BaseEstimator):
     }
 
     labeled_: Labeled | None = None
+    own_features_: tuple[FloatArray | None, FloatArray | None] = None, None  # out-of-fold, not stored
 
     def __init__(
         self,
@@ -329,6 +330,7 @@ class ThresholdModel(Stored, BaseEstimator):
         ratio: FloatArray | None = None,
         prediction: Any = None,
         infinite: Infinite = "allow",
+        learned: FloatArray | None = None,
     ) -> FloatArray:
         """Thresholds of shape (n,), in score units; ``+inf`` where nothing smaller keeps the promise.
 
@@ -341,6 +343,8 @@ class ThresholdModel(Stored, BaseEstimator):
             What the user's model says of these rows; needed if `fit` learned from predictions.
         infinite : {"allow", "clip", "error"}, default="allow"
             What to do with ``+inf``: keep it, put the largest finite calibration score, or refuse.
+        learned : array of shape (n, 1 or 2), optional
+            What `features` says of these rows, where that is known already.
         """
         X = as_matrix(X, "X", columns=self.n_features_in_)
         if X.shape[0] == 0:
@@ -355,14 +359,19 @@ class ThresholdModel(Stored, BaseEstimator):
                 if self.known_ratio_
                 else "the model was fitted without known ratios: leave ratio= out"
             )
-        hints = prediction if self.learned_.n_predictions_ else None
-        features = self.learned_.transform(X, prediction=hints)
+        features = self.features(X, prediction) if learned is None else learned
         weights = self.learned_.ratio(features) if known is None else known
         shape = self.estimator_.predict(self._shape_features(features))
         lift = self.offset_.lift(weights)
         # rounded up by the last bits: h + (S - h) may fall short of S, and ties are covered
         slack = np.where(np.isfinite(lift), _ROUNDING * (np.abs(shape) + np.abs(lift)), 0.0)
         return self._answer(np.asarray(shape + lift + slack, dtype=np.float64), infinite)
+
+    def features(self, X: FloatArray, prediction: Any = None) -> Any:
+        """Return learned features (n, 1 or 2) of rows, which all levels share; None with given features."""
+        if self.learned_ is None:
+            return None
+        return self.learned_.transform(X, prediction=prediction if self.learned_.n_predictions_ else None)
 
     def _answer(self, thresholds: FloatArray, infinite: Infinite) -> FloatArray:
         """Correct thresholds by what labeled target rows say, and apply the policy for infinite ones."""
@@ -395,7 +404,8 @@ class ThresholdModel(Stored, BaseEstimator):
         learned = LearnedFeatures(
             predict_score=self.feature_map_ == "learned", random_state=self.random_state
         )
-        return learned, *learned.fit_transform(X, y, X_target, **hints)
+        self.own_features_ = learned.fit_transform(X, y, X_target, **hints)
+        return learned, *self.own_features_
 
     def _calibrate(
         self,

@@ -109,8 +109,8 @@ def evaluate(
         size=_size(fitted, rows),
         **_with_labels(fitted, sample, rows, group),
         shift=_shift(fitted, sample, rows),
-        levels=_levels(fitted, sample, rows.inside),
-        methods=_side_by_side(fitted, sample, infinite),
+        levels=_levels(fitted, sample, rows),
+        methods=_side_by_side(fitted, sample, infinite, rows.answer),
         examples=_examples(sample, rows.answer),
         profiles=_profiles(fitted, rows.answer),
         selection=[Candidate.read(row) for row in facts["selection"]],
@@ -193,9 +193,17 @@ def _known_labels(model: CalibratedModel, rows: _Judged) -> dict[str, Any]:
 
 
 def _judge(
-    model: CalibratedModel, sample: Sample, infinite: Infinite = "allow", by: ThresholdModel | None = None
+    model: CalibratedModel,
+    sample: Sample,
+    infinite: Infinite = "allow",
+    seen: Answer | None = None,
+    by: ThresholdModel | None = None,
 ) -> _Judged:
-    answer = model.answer(sample, infinite=infinite, by=by)
+    """Judge the rows, from what is ``seen`` of them already by another level or method."""
+    if seen is None:
+        answer = model.answer(sample, infinite=infinite)
+    else:
+        answer = model.answer_again(sample, seen, infinite=infinite, by=by)
     scores = model.scores(sample, answer.prediction)
     sizes = answer.threshold if model.score == PRECOMPUTED else metrics.region_size(region=answer.region)
     return _Judged(answer, sizes, scores)
@@ -283,27 +291,27 @@ def _shift(model: CalibratedModel, sample: Sample, rows: _Judged) -> Shift:
     return Shift.read(stored | {"features": features, "outside_support_here": outside, "remark": remark})
 
 
-def _levels(model: CalibratedModel, sample: Sample, inside: BoolArray | None) -> list[Level]:
+def _levels(model: CalibratedModel, sample: Sample, rows: _Judged) -> list[Level]:
     """Return the coverage reached at each level that the method was calibrated at; nothing without labels."""
-    if inside is None or not model.threshold.levels_:
+    if rows.inside is None or not model.threshold.levels_:
         return []
-    reached = {model.coverage: inside}
+    reached = {model.coverage: rows.inside}
     for level in model.threshold.levels_:
-        other = _judge(model, sample, by=model.threshold.at(level)).inside
+        other = _judge(model, sample, seen=rows.answer, by=model.threshold.at(level)).inside
         reached |= {} if other is None else {level: other}
     return [Level(nominal=level, **_interval(reached[level], level)) for level in sorted(reached)]
 
 
-def _side_by_side(model: CalibratedModel, sample: Sample, infinite: Infinite) -> list[Method]:
+def _side_by_side(model: CalibratedModel, sample: Sample, infinite: Infinite, seen: Answer) -> list[Method]:
     """Return the model and its companions on the same rows."""
     found = []
     for name, method in {model.threshold.method_: model.threshold, **model.companions}.items():
-        rows = _judge(model, sample, "allow" if infinite == "error" else infinite, method)
+        rows = _judge(model, sample, "allow" if infinite == "error" else infinite, seen, method)
         row = {} if rows.inside is None else _interval(rows.inside, model.coverage)
         row["size"] = float(rows.sizes.mean()) if rows.sizes.size else None
         row["infinite"] = float(np.isposinf(rows.answer.threshold).mean())
         if np.isposinf(rows.sizes).any():
-            row["size_clipped"] = float(_judge(model, sample, "clip", method).sizes.mean())
+            row["size_clipped"] = float(_judge(model, sample, "clip", seen, method).sizes.mean())
         found.append(Method(name=name, **row))
     return found
 

@@ -275,7 +275,8 @@ def _weighted_coverage(
     threshold: ThresholdModel, rows: Rows, score: str, ratio: LikelihoodRatio
 ) -> dict[str, Any]:
     """Return the importance-weighted coverage of the calibration rows."""
-    inside = one_way.scores_of(rows, score) <= one_way.thresholds_of(threshold, rows)
+    thresholds = one_way.thresholds_of(threshold, rows, threshold.own_features_[0])
+    inside = one_way.scores_of(rows, score) <= thresholds
     weights = ratio.source_ if rows.ratio is None else rows.ratio
     return metrics.importance_weighted_coverage(covered=inside, weights=weights)
 
@@ -296,7 +297,8 @@ def _fit_details(threshold: ThresholdModel, target: Rows) -> dict[str, Any]:
     # the known ratios of the target rows are not asked for at fit
     thresholds = None
     if not threshold.known_ratio_:
-        thresholds = metrics.distribution(values=one_way.thresholds_of(threshold, target))
+        found_there = one_way.thresholds_of(threshold, target, threshold.own_features_[1])
+        thresholds = metrics.distribution(values=found_there)
     parameters = {
         name: value
         for name, value in estimator.get_params(deep=False).items()
