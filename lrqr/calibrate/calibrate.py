@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -120,14 +121,14 @@ def calibrate(
         certify=options.certify and labeled is None,
     )
     if labeled is not None:
-        model.labeled_ = _learn_from(labeled, model, source, options.score)
+        model = corrected(model, labeled, source, options.score)
     for message in _cautions(model, source, options, unlabeled=unlabeled is not None):
         warnings.warn(message, LrqrWarning, stacklevel=stacklevel)
     return model
 
 
-def _learn_from(rows: Rows, model: ThresholdModel, source: Rows, score: str) -> labels.Labeled:
-    """Test labeled target rows against the fitted thresholds, at every level, and learn a correction."""
+def corrected(model: ThresholdModel, rows: Rows, source: Rows, score: str) -> ThresholdModel:
+    """Return the model with a correction at every level, from labeled target rows, which also test it."""
     own, scores = scores_of(source, score), scores_of(rows, score)
     ours, theirs = {}, {}
     for level in (model.coverage_, *model.levels_):
@@ -140,7 +141,9 @@ def _learn_from(rows: Rows, model: ThresholdModel, source: Rows, score: str) -> 
             thresholds = own - at.offset_.residuals + at.offset_.lift(weights)
         ours[level] = labels.Sample(own, thresholds, weights)
         theirs[level] = labels.Sample(scores, thresholds_of(at, rows), np.ones(len(scores)))
-    return labels.learn(ours, theirs, rows.features, model.coverage_)
+    other = copy.copy(model)
+    other.labeled_ = labels.learn(ours, theirs, rows.features, model.coverage_)
+    return other
 
 
 def scores_of(rows: Rows, score: str) -> FloatArray:

@@ -14,6 +14,7 @@ from lrqr import plugins
 from lrqr.calibrate.calibrate import (
     Options,
     calibrate,
+    corrected,
     fit_base,
     scores_of,
     thresholds_of,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lrqr.arrays import FloatArray
+    from lrqr.calibrate.threshold import ThresholdModel
     from lrqr.study.config import Method, Ratio
     from lrqr.study.datasets import Rows, ShiftData
 
@@ -121,14 +123,10 @@ def evaluate(
     made = [_make(method, coverage, seed) for method in methods]
     knows = [_knows_ratio(method, data) for method in methods]
     estimates = [bool(one.USES_RATIO) and not known for one, known in zip(made, knows, strict=True)]
-    shared, waited = None, 0.0
-    if any(estimates):
-        start = time.perf_counter()
-        shared = LikelihoodRatio(**ratio.model_dump(), random_state=seed)
-        shared.fit(data.source.features, data.target.features)
-        waited = time.perf_counter() - start
-        common |= {"auc": shared.auc_, "effective_size": effective_size(shared.source_)}
+    shared, waited, facts = _shared(data, ratio, seed) if any(estimates) else (None, 0.0, {})
+    common |= facts
     records = []
+    before: dict[str, tuple[ThresholdModel, float]] = {}
     for method, one, known, estimate in zip(methods, made, knows, estimates, strict=True):
         how = Options(score, one, coverage, method.feature_map, seed)
         source, test, labeled = data.source, data.test, few.take(np.arange(method.labels))
@@ -136,19 +134,15 @@ def evaluate(
             source, test, labeled = (replace(rows, ratio=None) for rows in (source, test, labeled))
         if method.labels_alone:
             source = labeled
-        start = time.perf_counter()
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
-                model = calibrate(
-                    source,
-                    data.target,
-                    how,
-                    ratio=shared if estimate else None,
-                    labeled=labeled if method.labels and not method.labels_alone else None,
+                model, fitting = _fitted(
+                    before, method, (source, data.target, labeled), how, shared if estimate else None
                 )
+                start = time.perf_counter()
                 thresholds = thresholds_of(model, test)
-                seconds = time.perf_counter() - start
+                seconds = fitting + time.perf_counter() - start
                 outcome = _judge(score, coverage, test, test_scores, thresholds, model.largest_score_)
             except LrqrError as error:
                 raise type(error)(f"method {method.label}: {error}") from error
@@ -160,6 +154,40 @@ def evaluate(
         own = {"method": method.label, "seconds": seconds + waited * estimate, "warning": text}
         records.append(common | own | outcome | fitted)
     return records
+
+
+def _shared(data: ShiftData, ratio: Ratio, seed: int) -> tuple[LikelihoodRatio, float, Record]:
+    """Fit the ratio that all methods share; return it, how long that took, and what it says of the split."""
+    start = time.perf_counter()
+    shared = LikelihoodRatio(**ratio.model_dump(), random_state=seed)
+    shared.fit(data.source.features, data.target.features)
+    facts = {"auc": shared.auc_, "effective_size": effective_size(shared.source_)}
+    return shared, time.perf_counter() - start, facts
+
+
+def _fitted(
+    before: dict[str, tuple[ThresholdModel, float]],
+    method: Method,
+    rows: tuple[Rows, Rows, Rows],
+    how: Options,
+    ratio: LikelihoodRatio | None,
+) -> tuple[ThresholdModel, float]:
+    """Return a model and how long it takes; one fit serves all numbers of labels that correct it.
+
+    ``before`` keeps what was fitted; ``rows`` are the source, the target, and labeled target rows.
+    """
+    source, target, labeled = rows
+    fit = method.model_copy(update={"label": "", "labels": method.labels * method.labels_alone})
+    key = fit.model_dump_json()
+    start = time.perf_counter()
+    if key not in before:
+        model = calibrate(source, target, how, ratio=ratio)
+        before[key] = model, time.perf_counter() - start
+        start = time.perf_counter()
+    model, seconds = before[key]
+    if fit.labels == method.labels:
+        return model, seconds
+    return corrected(model, labeled, source, how.score), seconds + time.perf_counter() - start
 
 
 def _make(method: Method, coverage: float, seed: int) -> Any:
