@@ -8,17 +8,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
-from commands import NUMBERS, lrqr, predicted, table, write
+from commands import LABELS, NUMBERS, classes, lrqr, predicted, table, write
 
 from lrqr import ConformalRegressor
+from lrqr.data import tables
 from lrqr.data.encoder import TableEncoder
-from lrqr.errors import DataError, LrqrWarning
+from lrqr.data.roles import Roles
+from lrqr.errors import DataError, LrqrWarning, UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 SPLIT = ("--method", "split")
+ALL = ("features", "outcome", "prediction")
 
 
 def gaps(n: int, share: float, seed: int, *, texts: bool = False) -> pd.DataFrame:
@@ -167,3 +172,235 @@ def test_sorted_or_repeated_numbers_get_no_hint(tmp_path: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert lrqr("diagnose", paths["s"], paths["t"], *NUMBERS).err == ""
+
+
+def wordy(n: int, seed: int) -> pd.DataFrame:
+    """Rows with a class None and a country NA."""
+    frame = classes(n, seed=seed).rename(columns={"p_red": "p_None"})
+    frame["y"] = frame["y"].replace("red", "None")
+    return frame.assign(country=np.random.default_rng(seed).choice(["NA", "ZA", "?"], n))
+
+
+@pytest.mark.parametrize(("words", "missing"), [(None, "NA"), ("NA,?", "NA?"), ("?", "?"), ("", "")])
+def test_which_words_are_missing_is_the_same_in_every_format(
+    tmp_path: Path, words: Any, missing: str
+) -> None:
+    frame = wordy(60, 0)
+    frame.to_csv(tmp_path / "s.csv", index=False)
+    frame.to_parquet(tmp_path / "s.parquet")
+    option = () if words is None else ("--missing-values", words)
+    count = sum(frame["country"].isin([*({"NA", "?"} if missing == "NA?" else {missing})]))
+    for name in ("s.csv", "s.parquet"):
+        found = lrqr("inspect", tmp_path / name, *option, "--format", "json").json["columns"]
+        assert {row["name"]: row["missing"] for row in found}["country"] == count
+    roles = Roles(
+        missing_values=None if words is None else tuple(words.split(",")), features=("a", "country")
+    )
+    for data in (frame, tmp_path / "s.csv", tmp_path / "s.parquet"):
+        with warnings.catch_warnings(record=True) as said:
+            sample = tables.read(data, roles, on_missing="impute")
+        assert len(said) == (count > 0)
+        assert sample.features["country"].isna().sum() == count
+
+
+def test_a_class_with_a_probability_is_one_whatever_its_name(tmp_path: Path) -> None:
+    frame, target = wordy(80, 0).drop(columns="country"), wordy(40, 1).drop(columns=["y", "country"])
+    paths = write(tmp_path, s=frame, t=target)
+    assert lrqr("fit", paths["s"], paths["t"], *LABELS, *SPLIT, "-o", tmp_path / "model").code == 0
+    assert "in_None" in predicted(tmp_path, rows="t")
+    options = ("--outcome", "y", "--features", "a", "--base", "logistic", *SPLIT)
+    ran = lrqr("fit", paths["s"], paths["t"], *options, "-o", tmp_path / "other")
+    assert ran.code == 1
+    assert "'None' in 'y'" in ran.err
+    assert "--on-missing drop" not in ran.err
+    options = (*options, "--missing-values", "")
+    assert lrqr("fit", paths["s"], paths["t"], *options, "-o", tmp_path / "other").code == 0
+    assert "in_None" in predicted(tmp_path, rows="t", model="other")
+
+
+def test_numbers_may_stand_for_missing(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"x": [1, -999, 3], "z": [1.5, 2.5, -999.0]})
+    frame.to_csv(tmp_path / "s.csv", index=False)
+    frame.to_parquet(tmp_path / "s.parquet")
+    for data in (frame, tmp_path / "s.csv", tmp_path / "s.parquet"):
+        with pytest.raises(DataError, match=r"(?s)'x': 1 of 3 values are missing \(row 2\).*'z': 1 of 3"):
+            tables.read(data, Roles(missing_values=("-999",)))
+
+
+@pytest.mark.parametrize(("decimals", "accepted"), [(2, True), (3, True), (4, True), (None, False)])
+def test_rounded_probabilities_are_divided_by_their_sum(decimals: int | None, accepted: bool) -> None:
+    frame = classes(60)
+    names = ["p_red", "p_green", "p_blue"]
+    frame[names] = frame[names] * 1.004 if decimals is None else frame[names].round(decimals)
+    roles = Roles(outcome="y", prediction="p_*", probability=True)
+    if accepted:
+        with pytest.warns(LrqrWarning, match="sum to 1 only up to rounding"):
+            sample = tables.read(frame, roles, need=ALL)
+        np.testing.assert_allclose(sample.prediction.sum(axis=1), 1.0, atol=1e-6)
+    else:
+        with pytest.raises(DataError, match=r"60 of 60 rows do not sum to 1: 1\.004"):
+            tables.read(frame, roles, need=ALL)
+    with pytest.raises(DataError, match="these are percents: divide them by 100"):
+        tables.read(frame.assign(**{name: 100 * frame[name] for name in names}), roles, need=ALL)
+
+
+@pytest.mark.parametrize(
+    ("column", "labels", "pair"),
+    [("p", [0, 1], ("0", "1")), ("p", ["TRUE", "FALSE"], ("FALSE", "TRUE")), ("p", [1.0, 0.0], ("0", "1")),
+     ("p_ill", ["ill", "well"], ("well", "ill")), ("p_1", [False, True], ("False", "True")),
+     ("p", [0, 0], ("0", "1"))],
+)  # fmt: skip
+def test_one_probability_is_that_of_the_second_class(
+    tmp_path: Path, column: str, labels: Any, pair: Any
+) -> None:
+    rng = np.random.default_rng(0)
+    p = rng.random(80).round(4)
+    frame = pd.DataFrame({"x": rng.normal(size=80), column: p, "y": np.tile(labels, 40)})
+    paths = write(tmp_path, s=frame, t=frame.drop(columns="y"))
+    options = ("--outcome", "y", "--probability", "p_*" if "_" in column else "p", *SPLIT)
+    ran = lrqr("fit", paths["s"], paths["t"], *options, "-o", tmp_path / "model")
+    assert ran.code == 0, ran.err
+    out = predicted(tmp_path, rows="t")
+    likely = np.flatnonzero(p > 0.99)
+    assert out[f"in_{pair[1]}"][likely].all()
+    assert set(out.columns) >= {f"in_{name}" for name in pair}
+    if len(set(labels)) == 2:
+        judged = lrqr("evaluate", tmp_path / "model", paths["s"], "--format", "json").json
+        assert judged["n"] == 80
+
+
+def test_one_probability_for_other_labels_names_the_remedy(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"x": np.arange(40.0) % 7, "p": 0.5, "y": ["ill", "well"] * 20})
+    for labels, words in (
+        (["ill", "well"], "which of them is it for"),
+        (["a", "b", "c", "d"], "one column per class"),
+    ):
+        paths = write(tmp_path, s=frame.assign(y=np.resize(labels, 40)), t=frame.drop(columns="y"))
+        ran = lrqr(
+            "fit", paths["s"], paths["t"], "--outcome", "y", "--probability", "p", "-o", tmp_path / "m"
+        )
+        assert (ran.code, words in ran.err) == (2, True)
+
+
+@pytest.mark.parametrize("labels", [["TRUE", "FALSE"], ["true", "false"], [True, False], ["yes", "no"]])
+def test_truth_is_known_as_1_and_0(labels: Any) -> None:
+    frame = pd.DataFrame({"x": [0.0, 1.0, 2.0, 3.0], "p_0": 0.25, "p_1": 0.75, "y": np.resize(labels, 4)})
+    sample = tables.read(frame, Roles(outcome="y", prediction="p_*", probability=True), need=ALL)
+    assert sample.outcome is not None
+    assert sample.outcome.tolist() == [1, 0, 1, 0]
+
+
+@pytest.mark.parametrize("keys", [["region"], ["region", "year"]])
+def test_folders_of_partitions_are_columns(tmp_path: Path, keys: list[str]) -> None:
+    rng = np.random.default_rng(0)
+    frame = table(60).assign(region=rng.choice(["U S", "EU"], 60), year=rng.choice([2020, 2021], 60))
+    pq.write_to_dataset(
+        pa.Table.from_pandas(frame, preserve_index=False), tmp_path / "parts", partition_cols=keys
+    )
+    sample = tables.read(tmp_path / "parts", Roles(categorical=("region",)))
+    expected = frame.sort_values(["a"], ignore_index=True)
+    found = sample.features.sort_values(["a"], ignore_index=True)
+    assert found["region"].tolist() == expected["region"].tolist()
+    assert found["year"].tolist() == expected["year"].tolist()
+    one = tables.read(tmp_path / "parts", Roles(features=("region",)))
+    assert sorted(one.features["region"]) == sorted(frame["region"])
+    (odd := tmp_path / "parts" / "elsewhere").mkdir()
+    frame[[name for name in frame if name not in keys]].to_parquet(odd / "part.parquet")
+    with pytest.raises(DataError, match=r"the parts have different columns: .*'region'"):
+        tables.read(tmp_path / "parts", Roles())
+
+
+def test_what_its_owner_made_a_category_is_one(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    frame = table(60).assign(zip=pd.Categorical(rng.choice([10115, 80331], 60)))
+    frame.to_parquet(tmp_path / "s.parquet", index=False)
+    paths = write(tmp_path, t=frame.drop(columns="y"))
+    kinds = {
+        row["name"]: row["kind"]
+        for row in lrqr("inspect", tmp_path / "s.parquet", "--format", "json").json["columns"]
+    }
+    assert (kinds["zip"], kinds["a"]) == ("categorical", "numeric")
+    assert (
+        lrqr("fit", tmp_path / "s.parquet", paths["t"], *NUMBERS, *SPLIT, "-o", tmp_path / "model").code == 0
+    )
+    names = lrqr("inspect", tmp_path / "model", "--format", "json").json["features"]
+    assert names == ["a", "b", "zip=10115", "zip=80331"]
+    arrow = pa.table({"x": pa.array([1, 2, 1]).dictionary_encode(), "z": [1, 2, 3]})
+    assert TableEncoder().fit(arrow, arrow).names_ == ("x=1", "x=2", "z")
+
+
+def test_both_files_are_checked_at_fit_as_predict_would(tmp_path: Path) -> None:
+    source, target = (
+        table(60, seed=1).assign(sd=1.0, w=1.0),
+        table(40, seed=2).drop(columns="y").assign(sd=1.0),
+    )
+    low = target.assign(sd=[1.0] * 38 + [0.0, -1.0])
+    bad = source.assign(sd=[1.0, 0.0, *[1.0] * 58])
+    paths = write(tmp_path, s=source, t=target, low=low, bad=bad)
+    spread = ("--score", "normalized", "--prediction", "yhat,sd")
+    options = ("--outcome", "y", *spread, "--exclude", "w", *SPLIT)
+    for pair, words in (
+        (("bad", "t"), "bad.csv: column 'sd': 1 of 60 values are not positive: 0; "),
+        (("s", "low"), "low.csv: column 'sd': 2 of 40 values are not positive: 0; "),
+    ):
+        ran = lrqr("fit", *(paths[name] for name in pair), *options, "-o", tmp_path / "m")
+        assert (ran.code, words in ran.err, "(row" in ran.err) == (1, True, True)
+    assert lrqr("fit", paths["s"], paths["t"], *options, "-o", tmp_path / "m").code == 0
+    ran = lrqr("predict", tmp_path / "m", paths["low"], "-o", tmp_path / "o.csv")
+    assert (ran.code, "low.csv: column 'sd': 2 of 40 values are not positive" in ran.err) == (1, True)
+    weights = (*NUMBERS, "--exclude", "sd", "--weight-column", "w", "--method", "weighted")
+    ran = lrqr("fit", paths["s"], paths["t"], *weights, "-o", tmp_path / "w")
+    assert "t.csv: the target has no column 'w'" in ran.err
+    worse = write(tmp_path, t=target.assign(w=-1.0))["t"]
+    ran = lrqr("fit", paths["s"], worse, *weights, "-o", tmp_path / "w", "--force")
+    assert (ran.code, "40 of 40 values are negative" in ran.err) == (1, True)
+
+
+@pytest.mark.parametrize("option", [("--outcome", "a"), ("--score", "cqr"), ("-o", "other"), ("--seed", "1")])
+def test_an_option_of_one_value_is_given_once(tmp_path: Path, option: tuple[str, str]) -> None:
+    paths = write(tmp_path, s=table(40, seed=1), t=table(40, seed=2).drop(columns="y"))
+    arguments = (
+        "fit",
+        paths["s"],
+        paths["t"],
+        *NUMBERS,
+        "--score",
+        "absolute",
+        "--seed",
+        "0",
+        "-o",
+        tmp_path / "m",
+    )
+    ran = lrqr(*arguments, *option)
+    assert (ran.code, "was given 2 times" in ran.err) == (2, True)
+    assert not (tmp_path / "m").exists()
+    several = (
+        "--exclude",
+        "b",
+        "--exclude",
+        "a",
+        *SPLIT,
+        "--features",
+        "a",
+        "--features",
+        "b",
+        "--force",
+        "--force",
+    )
+    assert "times" not in lrqr(*arguments, *several).err
+
+
+def test_words_for_missing_values_are_a_keyword_of_compare() -> None:
+    from lrqr import compare
+
+    frame = table(80).assign(k=np.resize(["?", "u", "v"], 80))
+    runs = compare(
+        frame, frame, frame, ["split"], splits=1, outcome="y", prediction="yhat", missing_values=("!",)
+    )
+    assert len(runs) == 1
+    with pytest.raises(DataError, match="'k': 27 of 80 values are missing"):
+        compare(
+            frame, frame, frame, ["split"], splits=1, outcome="y", prediction="yhat", missing_values=("?",)
+        )
+    with pytest.raises(UsageError, match="did you mean 'missing_values'"):
+        compare(frame, frame, frame, outcome="y", missing_value=("?",))

@@ -6,6 +6,7 @@ import os
 import sys
 import traceback
 import warnings
+from collections import Counter
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +50,18 @@ class Command(click.Command):
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
         self.params += _volume()
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Refuse an option that takes one value and is given twice: one of them would be lost."""
+        if not ctx.resilient_parsing:
+            given = Counter(id(param) for param in self.make_parser(ctx).parse_args(list(args))[2])
+            for param in self.params:
+                single = isinstance(param, click.Option) and not (param.multiple or param.is_flag)
+                if single and given[id(param)] > 1:
+                    raise click.UsageError(
+                        f"{param.opts[-1]} was given {given[id(param)]} times; it takes one value", ctx
+                    )
+        return super().parse_args(ctx, args)
 
 
 class Commands(click.Group):

@@ -277,6 +277,12 @@ on_missing_as_fit = click.option(
     help="Missing values: stop, drop their rows, or impute features.  "
     "[default: impute if the fit did, else error]",
 )
+missing_values = click.option(
+    "--missing-values",
+    metavar="WORDS",
+    callback=lambda _ctx, _param, value: value if value is None else tuple(filter(None, value.split(","))),
+    help='Texts that say that a value is missing, such as "NA,?"; "" for none.  [default: NA, None, ...]',
+)
 group = column("group")
 identifier = column("id")
 keep = click.option(
@@ -315,7 +321,7 @@ columns = combine(
         help="You have no model: fit this one on half of the source and calibrate on the other half.",
     ),
 )
-features = combine(*map(column, ("features", "exclude", "categorical", "weight")))
+features = combine(*map(column, ("features", "exclude", "categorical", "weight")), missing_values)
 feature_map = click.option(
     "--feature-map",
     type=Name("feature map", FEATURE_MAPS),

@@ -11,17 +11,19 @@ from lrqr import plugins
 from lrqr.cli import options
 from lrqr.cli.group import Commands, cli
 from lrqr.cli.output import emit, say_written, write_report
+from lrqr.data.roles import Roles
 from lrqr.errors import CheckFailed
 
 
 @cli.command()
 @click.argument("path", metavar="MODEL|FILE", type=options.PATH)
+@options.missing_values
 @options.output_format
-def inspect(path: Path, output_format: str) -> None:
+def inspect(path: Path, output_format: str, **reading: Any) -> None:
     """Show what a model holds, or a file as it would be read."""
     from lrqr.commands.inspect import inspect as run
 
-    emit(run(path), output_format)
+    emit(run(path, Roles(**reading)), output_format)
 
 
 @cli.command()

@@ -20,6 +20,7 @@ from lrqr.commands.inputs import Choices
 from lrqr.commands.predict import check_written
 from lrqr.data import tables
 from lrqr.data.columns import schema_differences
+from lrqr.data.formats import open_table
 from lrqr.errors import CheckFailed, DataError, LrqrWarning, NotConverged, UsageError
 from lrqr.methods.estimator import check_coverage
 from lrqr.stats import metrics
@@ -178,9 +179,17 @@ def _read(paths: Sequence[Path | None], options: FitOptions) -> tuple[list[Sampl
     left_out = tables.one_sided(roles, source, others[0]) if asked.features is None else ""
     if left_out:
         warnings.warn(left_out, LrqrWarning, stacklevel=3)
+    if roles.weight and roles.weight not in open_table(others[0]).columns:
+        warnings.warn(
+            f"{others[0]}: the target has no column {roles.weight!r}, and predict needs known likelihood "
+            "ratios of the rows that it answers: add the column to the files to be predicted",
+            LrqrWarning,
+            stacklevel=3,
+        )
     labeled = inputs.read(source, roles, options, need=inputs.needed(options, roles, score))
     # learned features use the predictions of target rows, where the file has them
-    rest = [inputs.read(path, roles, options, optional=("prediction",)) for path in others if path is not few]
+    also = ("prediction", "weight")  # and what predict would refuse is refused now
+    rest = [inputs.read(path, roles, options, optional=also) for path in others if path is not few]
     if few is not None:
         rest.append(inputs.read(few, roles, options, need=inputs.needed(options, roles, score)))
     return [labeled, *rest], roles, options

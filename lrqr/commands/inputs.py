@@ -13,7 +13,7 @@ from lrqr.calibrate.rows import Rows
 from lrqr.data import doubts, tables
 from lrqr.data.encoder import TableEncoder
 from lrqr.data.formats import is_path, open_table
-from lrqr.data.roles import Roles
+from lrqr.data.roles import TRUTH, Roles
 from lrqr.errors import LrqrWarning, UsageError
 from lrqr.plugins import FEATURE_MAPS
 
@@ -59,8 +59,15 @@ def resolve(choices: Choices, source: Source, *others: Source) -> tuple[Roles, s
     roles = tables.resolve(choices.roles, *given, where=() if True in kinds else ("source", "target", "test"))
     score = choices.score or _default_score(choices, roles, source)
     check(choices, roles, score)
-    if choices.base and plugins.load("scores", score).TASK == "classification":
-        roles = replace(roles, classes=_labels(source, roles))
+    module = plugins.load("scores", score)
+    if choices.base and module.TASK == "classification":
+        roles = replace(roles, classes=_classes(source, roles))
+    if roles.probability and len(roles.prediction) == 1 and roles.outcome:
+        roles = replace(roles, classes=_two_classes(source, roles))
+    must = getattr(module, "POSITIVE", ())
+    if must:
+        pairs = zip(roles.prediction, module.INPUTS, strict=False)
+        roles = replace(roles, positive=tuple(column for column, name in pairs if name in must))
     return roles, score
 
 
@@ -179,21 +186,47 @@ def _default_score(choices: Choices, roles: Roles, source: Source) -> str:
     if roles.probability or choices.base == "logistic":
         return "lac"
     if choices.base == "hist-gradient-boosting" and roles.outcome:
-        return "lac" if _is_text(source, roles.outcome) else "absolute"
+        return "lac" if _is_text(source, roles.outcome, roles) else "absolute"
     return "absolute"
 
 
-def _is_text(source: Source, name: str) -> bool:
-    return tables.schema(source, [name])[0].kind == "categorical"
+def _is_text(source: Source, name: str, roles: Roles) -> bool:
+    return tables.schema(source, [name], roles)[0].kind == "categorical"
 
 
-def _labels(source: Source, roles: Roles) -> tuple[str, ...]:
-    """Read the classes that a base learner will have to tell apart: the labels of the source."""
+def _labels(source: Source, roles: Roles) -> list[str]:
+    """Read the outcomes of the source as labels."""
+    as_labels = Roles(group=roles.outcome, features=(), missing_values=roles.missing_values)
+    group = read(source, as_labels, Choices(as_labels, on_missing="drop"), need=("group",)).group
+    return [] if group is None else [label for label in group.tolist() if label is not None]
+
+
+def _two_classes(source: Source, roles: Roles) -> tuple[str, str]:
+    """Return the two classes of one column of probabilities; it is that of the second."""
+    labels, (column,) = sorted(set(_labels(source, roles))), roles.prediction
+    yes = [label for label in labels if TRUTH.get(label.lower()) is True] or ["1"]
+    no = [label for label in labels if TRUTH.get(label.lower()) is False] or ["0"]
+    if len(labels) == 2 and roles.classes[0] in labels:
+        first, second = labels if roles.classes[0] == labels[1] else labels[::-1]
+        return first, second
+    if len(labels) <= 2 and {*labels} <= {yes[0], no[0]}:
+        return no[0], yes[0]
+    raise UsageError(
+        f"one column of probabilities, {column!r}, for {len(labels)} classes ({', '.join(labels[:5])}): "
+        + (
+            "pass one column per class"
+            if len(labels) > 2
+            else f"which of them is it for? Call the column p_{(labels or ['yes'])[-1]} and pass "
+            "--probability 'p_*', or pass one column per class"
+        )
+    )
+
+
+def _classes(source: Source, roles: Roles) -> tuple[str, ...]:
+    """Return the classes that a base learner will have to tell apart: the labels of the source."""
     if roles.outcome is None:
         raise UsageError("--base needs --outcome: which column is to be predicted?")
-    as_labels = Roles(group=roles.outcome, features=())
-    group = read(source, as_labels, Choices(as_labels, on_missing="drop"), need=("group",)).group
-    labels = [] if group is None else [label for label in group.tolist() if label is not None]
+    labels = _labels(source, roles)
     classes = tuple(sorted(set(labels)))
     if len(classes) > max(2, len(labels) // 2):  # a class needs a row to learn from and one to calibrate on
         raise UsageError(

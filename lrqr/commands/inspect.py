@@ -14,16 +14,20 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from lrqr.calibrate.model import CalibratedModel
+    from lrqr.data.roles import Roles
 
 _ROLES = ("outcome", "prediction", "score_column", "id", "weight", "categorical", "classes")
 _LARGE = ("overlap", "concentration", "features", "columns")  # of the shift: for the report only
 
 
-def inspect(path: Path) -> Model | Table:
-    """Describe a model directory, or list the columns of a file with kind, missing values and examples."""
+def inspect(path: Path, roles: Roles | None = None) -> Model | Table:
+    """Describe a model directory, or list the columns of a file with kind, missing values and examples.
+
+    ``roles`` say how a file is read.
+    """
     if (standing(path) / artifact.STATE_FILE).exists():
         return describe(models.load(path))
-    columns = tables.schema(path)
+    columns = tables.schema(path, roles=roles)
     return Table(
         kind="table",
         rows=columns[0].rows if columns else 0,

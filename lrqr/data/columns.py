@@ -5,7 +5,7 @@ from __future__ import annotations
 import decimal
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,13 +17,13 @@ from lrqr.data.roles import clean
 from lrqr.errors import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from lrqr.arrays import BoolArray, FloatArray
 
 Labels = np.ndarray[Any, np.dtype[np.object_]]
 
-_TRUTH = {"true": 1.0, "false": 0.0}
+_BOOLEANS = {"true": 1.0, "false": 0.0}
 _WHOLE = re.compile(r"[+-]?\d+\.0+")
 
 
@@ -137,6 +137,24 @@ def is_category(column: pa.ChunkedArray) -> bool:
     return bool(pa.types.is_dictionary(column.type))
 
 
+def words_of(column: pa.ChunkedArray, rows: BoolArray) -> list[str]:
+    """Return the different texts in some rows (a mask) that are not empty: words that stand for missing."""
+    if not (is_label(column) and rows.any()):
+        return []
+    texts = column.filter(pa.array(rows)).unique().to_pylist()
+    return sorted({clean(str(text)) for text in texts if text is not None} - {""})
+
+
+def category_columns(frame: Any) -> tuple[str, ...]:
+    """Return the columns of a frame (not of a matrix) that its owner made ones of categories."""
+    known = _known(frame)
+    if isinstance(known, pd.DataFrame):
+        kinds = [isinstance(kind, pd.CategoricalDtype) for kind in known.dtypes]
+    else:
+        kinds = [pa.types.is_dictionary(kind) for kind in known.schema.types]
+    return tuple(name for name, category in zip(frame_columns(frame), kinds, strict=True) if category)
+
+
 def is_label(column: pa.ChunkedArray) -> bool:
     """Whether the column holds strings, or categories of any kind."""
     return is_text(column) or is_category(column)
@@ -147,23 +165,36 @@ def absent(values: np.ndarray[Any, Any]) -> BoolArray:
     return np.asarray(pd.isna(values) if values.dtype == object else ~np.isfinite(values), dtype=np.bool_)
 
 
-def numbers(column: pa.ChunkedArray, name: str) -> Numbers:
+def numbers(column: pa.ChunkedArray, name: str, words: Collection[str] = ()) -> Numbers:
     """Read a column as numbers: integers, floats of any width, decimals, booleans (1, 0), or texts of these.
+
+    What is among ``words`` is missing.
 
     Raises
     ------
     DataError
         If the type of the column is none of these (a date, a list).
     """
-    column = _plain(column)
+    column = _plain(column, words)
     if is_text(column):
-        return _numbers_of_texts(column)
+        return _without(_numbers_of_texts(column), words)
     kind = column.type
     if pa.types.is_boolean(kind):
         column = column.cast(pa.int8())
     elif not any(test(kind) for test in _NUMERIC):
         raise _neither(name, kind)
-    return _numbers(column.cast(pa.float64(), safe=False), column)
+    return _without(_numbers(column.cast(pa.float64(), safe=False), column), words)
+
+
+def _without(found: Numbers, words: Collection[str]) -> Numbers:
+    """Take numbers that are written as one of the words, such as -999, for missing."""
+    coded = [value for word in words if (value := _number(word)) is not None and value == value]  # noqa: PLR0124 - NaN
+    here = np.isin(found.values, coded) if coded else np.zeros(0, dtype=np.bool_)
+    if not here.any():
+        return found
+    return replace(
+        found, values=np.where(here, np.nan, found.values), present=found.present - int(here.sum())
+    )
 
 
 def _neither(name: str, kind: pa.DataType) -> DataError:
@@ -199,11 +230,11 @@ def _number(text: str) -> float | None:
     try:
         return float(text) if "_" not in text else None
     except ValueError:
-        return _TRUTH.get(text.lower())
+        return _BOOLEANS.get(text.lower())
 
 
-def labels(column: pa.ChunkedArray, name: str) -> Labels:
-    """Read a column as labels: strings, None where missing.
+def labels(column: pa.ChunkedArray, name: str, words: Collection[str] = ()) -> Labels:
+    """Read a column as labels: strings, None where missing or among ``words``.
 
     Whole numbers lose their ``.0``, so that 1, 1.0 and "1" are the same label whatever file they came from;
     so are texts that differ only in their Unicode form or in blanks around them.
@@ -217,7 +248,8 @@ def labels(column: pa.ChunkedArray, name: str) -> Labels:
     if pa.types.is_nested(column.type):
         raise _neither(name, column.type)
     encoded = column.combine_chunks().dictionary_encode()
-    names = np.array([_label(value) for value in encoded.dictionary.to_pylist()] + [None], dtype=object)
+    found = [_label(value) for value in encoded.dictionary.to_pylist()]
+    names = np.array([None if label in words else label for label in found] + [None], dtype=object)
     return np.asarray(names[encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)], dtype=object)
 
 
@@ -240,7 +272,7 @@ def _label(value: Any) -> str | None:
     return text.split(".")[0] if isinstance(value, str) and _WHOLE.fullmatch(text) else text
 
 
-def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def _plain(column: pa.ChunkedArray, words: Collection[str] = ()) -> pa.ChunkedArray:
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if pa.types.is_large_string(column.type) or pa.types.is_string_view(column.type):
@@ -248,7 +280,8 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
     if pa.types.is_string(column.type):  # an empty text is a missing one, as in CSV
         # A column of nulls and not one None: with that, pyarrow to 23 damages the offsets of a slice.
         nulls = pa.nulls(len(column), pa.string())
-        column = pc.if_else(pc.equal(pc.utf8_trim_whitespace(column), ""), nulls, column)
+        gone = pc.is_in(pc.utf8_trim_whitespace(column), value_set=pa.array(["", *words], pa.string()))
+        column = pc.if_else(gone, nulls, column)
     return column
 
 

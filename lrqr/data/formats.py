@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import json
 import os
 import zipfile
 import zlib
@@ -16,6 +17,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +25,7 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 from scipy.special import softmax
 
-from lrqr.data.columns import frame_columns, table_of
+from lrqr.data.columns import category_columns, frame_columns, table_of
 from lrqr.data.roles import clean
 from lrqr.errors import DataError
 from lrqr.plugins import suggest
@@ -32,11 +34,11 @@ if TYPE_CHECKING:
     import io
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-_NULLS = ["", "NA", "N/A", "n/a", "#N/A", "#NA", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "<NA>", "None"]
 _BLOCK = 1 << 20  # bytes of a CSV file parsed at a time; Arrow reads up to 32 blocks ahead
 _UNREADABLE = (pa.ArrowException, OSError, EOFError, zlib.error, UnicodeError, csv.Error)
 _BAD_ARCHIVE = (ValueError, KeyError, SyntaxError, RuntimeError, MemoryError, zipfile.BadZipFile)
 _LARGE, _DENSEST = 1 << 30, 100  # bytes unpacked; times the packed size
+_HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 _NOT_UTF8 = "the text is not UTF-8; save the file as UTF-8"
 _DOORS = "(known: .csv, .csv.gz, .parquet, .npz, or a directory of .parquet parts)"
 
@@ -57,6 +59,8 @@ class Opened:
         ``batches(wanted, size)`` yields tables with the wanted columns and at most ``size`` rows each.
     roles : mapping of str to tuple of str
         Roles that the format itself assigns to columns, as NPZ does by the names of its arrays.
+    categorical : tuple of str
+        Columns that the owner of the file made ones of categories.
     header_lines : int
         Lines before the first row in a text file: data row i (from 1) stands on line ``i + header_lines``.
     where : str
@@ -66,6 +70,7 @@ class Opened:
     columns: tuple[str, ...]
     batches: Callable[[Sequence[str], int], Iterator[pa.Table]]
     roles: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    categorical: tuple[str, ...] = ()
     header_lines: int = 0
     where: str = "data frame"
 
@@ -103,7 +108,7 @@ def open_table(data: Data) -> Opened:
         of its columns have the same name.
     """
     if not is_path(data):
-        return _opened_frame(data, frame_columns(data))
+        return replace(_opened_frame(data, frame_columns(data)), categorical=category_columns(data))
     place = Path(data)
     if not place.exists():
         siblings = [entry.name for entry in place.parent.iterdir()] if place.parent.is_dir() else []
@@ -132,7 +137,9 @@ def _renamed(opened: Opened, names: Sequence[str]) -> Opened:
         for table in opened.batches([own[name] for name in wanted], size):
             yield table.rename_columns(list(wanted)) if wanted else table
 
-    return replace(opened, columns=tuple(names), batches=batches)
+    new = dict(zip(opened.columns, names, strict=True))
+    categorical = tuple(new[name] for name in opened.categorical)
+    return replace(opened, columns=tuple(names), batches=batches, categorical=categorical)
 
 
 def _opened_frame(frame: Any, names: Sequence[str]) -> Opened:
@@ -193,8 +200,6 @@ def _csv_batches(
         "convert_options": pacsv.ConvertOptions(
             include_columns=list(wanted) or keys[:1],
             column_types=dict.fromkeys(keys, pa.string()),
-            strings_can_be_null=True,
-            null_values=_NULLS,
         ),
     }
     compression = "gzip" if path.name.endswith(".gz") else None
@@ -243,11 +248,25 @@ def _read_parquet_directory(path: Path) -> Opened:
     )
     if not parts:
         raise DataError(f"{path}: a directory without .parquet files")
-    return _opened_parquet(parts)
+    return _opened_parquet(parts, [_folders(part.relative_to(path).parts[:-1]) for part in parts])
 
 
-def _opened_parquet(parts: list[Path]) -> Opened:
-    schemas = [_parquet_schema(part) for part in parts]
+def _folders(names: Sequence[str]) -> dict[str, str | None]:
+    """Return the columns that folders such as ``region=US`` name, with their values."""
+    pairs = [name.split("=", 1) for name in names if "=" in name]
+    values = {unquote(key): unquote(value) for key, value in pairs}
+    return {key: None if value == _HIVE_NULL else value for key, value in values.items()}
+
+
+def _opened_parquet(parts: list[Path], folders: Sequence[dict[str, str | None]] = ({},)) -> Opened:
+    files = [_parquet_schema(part) for part in parts]
+    own = set(files[0].names)  # a column in the file comes before one in the name of a folder
+    folders = [{key: value for key, value in found.items() if key not in own} for found in folders]
+    schemas = [
+        pa.schema([*schema, *((key, pa.string()) for key in found)])
+        for schema, found in zip(files, folders, strict=True)
+    ]
+    categorical = tuple(dict.fromkeys(name for schema in files for name in _categories(schema)))
     columns = tuple(schemas[0].names)
     problems = []
     for part, schema in zip(parts[1:], schemas[1:], strict=True):
@@ -260,17 +279,33 @@ def _opened_parquet(parts: list[Path]) -> Opened:
     def batches(wanted: Sequence[str], size: int) -> Iterator[pa.Table]:
         chosen = list(wanted) or [columns[0]]
         common = _common_schema(parts, schemas, chosen)
-        for part in parts:
+        for part, schema, found in zip(parts, files, folders, strict=True):
+            stored = [name for name in chosen if name not in found] or schema.names[:1]
             try:
                 with pq.ParquetFile(part, pre_buffer=False) as file:
-                    for batch in file.iter_batches(batch_size=size, columns=chosen, use_threads=False):
+                    for batch in file.iter_batches(batch_size=size, columns=stored, use_threads=False):
                         # what a library noted about its own types is not needed, and may be damaged
-                        table = pa.Table.from_batches([batch]).select(chosen).replace_schema_metadata()
+                        table = pa.Table.from_batches([batch]).replace_schema_metadata()
+                        for key, value in found.items():
+                            constant = pa.repeat(pa.scalar(value, pa.string()), table.num_rows)
+                            table = table.append_column(key, constant)
+                        table = table.select(chosen)
                         yield table if len(parts) == 1 else table.cast(common, safe=False)
             except _UNREADABLE as error:
                 raise DataError(f"{part}: damaged: {_first_line(error)}") from error
 
-    return Opened(columns, batches)
+    return Opened(columns, batches, categorical=categorical)
+
+
+def _categories(schema: pa.Schema) -> list[str]:
+    """Return the columns of categories, by their type or by what pandas noted of them."""
+    found = [field.name for field in schema if pa.types.is_dictionary(field.type)]
+    try:
+        noted = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))["columns"]
+        named = [note["name"] for note in noted if note["pandas_type"] == "categorical"]
+    except (ValueError, KeyError, TypeError):  # nothing noted, or damaged
+        named = []
+    return [name for name in schema.names if name in {*found, *map(str, named)}]
 
 
 def _common_schema(parts: list[Path], schemas: list[pa.Schema], wanted: Sequence[str]) -> pa.Schema:
@@ -329,7 +364,8 @@ def _parquet_schema(path: Path) -> pa.Schema:
             field
             for field in schema
             if not (field.name.startswith("__index_level_") and field.name.endswith("__"))
-        ]
+        ],
+        metadata=schema.metadata,
     )
 
 
@@ -389,6 +425,8 @@ def _npz_columns(path: Path, arrays: dict[str, Any]) -> tuple[pa.Table, dict[str
         if name == "features":
             roles[name] = _labels(path, "feature_names", feature_names, matrix.shape[1], prefix="f")
         elif name == "probabilities":
+            if array.ndim == 1 and classes is None:
+                classes = ["1"]  # of two, 0 and 1
             roles["classes"] = _labels(path, "classes", classes, matrix.shape[1], prefix="")
             roles["prediction"] = tuple(f"p_{label}" for label in roles["classes"])
         else:

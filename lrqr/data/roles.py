@@ -21,6 +21,27 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 _SHOWN = 10
+_SEVERAL = ("prediction", "features", "exclude", "categorical", "classes", "positive", "missing_values")
+
+MISSING_WORDS = [
+    "NA",
+    "N/A",
+    "n/a",
+    "#N/A",
+    "#NA",
+    "NaN",
+    "nan",
+    "-NaN",
+    "-nan",
+    "NULL",
+    "null",
+    "<NA>",
+    "None",
+]
+"""Texts that say that a value is missing, unless the user says which do."""
+
+TRUTH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+"""What the names of two classes say, in small letters."""
 
 
 def clean(text: str) -> str:
@@ -85,7 +106,12 @@ class Roles:
     probability : bool
         ``prediction`` are class probabilities, and the outcome is a label.
     classes : tuple of str
-        Names of the classes in the order of ``prediction``; found by `resolve`.
+        Names of the classes in the order of ``prediction``; found by `resolve`. Two for one column of
+        ``prediction``: it is the probability of the second.
+    positive : tuple of str
+        Those columns of ``prediction`` that must be positive, such as a spread.
+    missing_values : tuple of str, optional
+        Texts that say that a value is missing, besides empty ones; None: `MISSING_WORDS`.
 
     Notes
     -----
@@ -127,11 +153,13 @@ class Roles:
         metavar="PATTERN",
     )
     classes: tuple[str, ...] = ()
+    positive: tuple[str, ...] = ()
+    missing_values: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        for role in ("prediction", "features", "exclude", "categorical", "classes"):
+        for role in _SEVERAL:
             given = getattr(self, role)
-            if given is not None or role != "features":
+            if given is not None or role not in {"features", "missing_values"}:
                 several = (given,) if isinstance(given, str) else tuple(given or ())
                 object.__setattr__(self, role, tuple(map(clean, several)))
         for role in SINGLE.values():
@@ -152,7 +180,7 @@ class Roles:
         UsageError
             If predictions and probabilities are both given.
         """
-        given = {name: options[name] for name in SPELLINGS if name in options}
+        given = {name: options[name] for name in (*SPELLINGS, "missing_values") if name in options}
         if given["prediction"] and given["probability"]:
             raise UsageError(
                 "--prediction is for regression, --probability for classification: pass one of them"
@@ -175,6 +203,11 @@ class Roles:
             classes = native.get("classes", ())
             found |= {"prediction": native["prediction"], "classes": classes, "probability": bool(classes)}
         return replace(self, **found)
+
+    @property
+    def words(self) -> frozenset[str]:
+        """Texts that say that a value is missing."""
+        return frozenset(MISSING_WORDS if self.missing_values is None else self.missing_values)
 
     @property
     def taken(self) -> frozenset[str]:

@@ -18,7 +18,7 @@ import pyarrow as pa
 from lrqr.data import columns as col
 from lrqr.data import roles as parts
 from lrqr.data.formats import open_table, reader
-from lrqr.data.roles import SINGLE, SPELLINGS, Roles
+from lrqr.data.roles import SINGLE, SPELLINGS, TRUTH, Roles
 from lrqr.data.writing import check_writable, write
 from lrqr.errors import DataError, LrqrWarning, UsageError
 from lrqr.plugins import ON_MISSING, check_choice, suggest
@@ -45,7 +45,7 @@ __all__ = [
 ]
 
 _WHOLE_FILE = 1 << 20  # rows per piece where all of a file is wanted
-_SUM_TOLERANCE = 1e-3
+_SUM_TOLERANCE, _EXACT = 1e-3, 1e-6  # of sums of probabilities: what is accepted; what is left as it is
 _ROWS_SHOWN = 5
 _MISSING, _INFINITE = "values are missing", "values are infinite"
 
@@ -154,6 +154,9 @@ def resolve(roles: Roles, source: Data, *others: Data, where: Sequence[str] = ()
     if filled.features is None:  # an NPZ says itself which of its arrays are features
         columns = [columns[0], *natural[1:], natural[0]]
     found = parts.resolve(filled, *columns, where=where or [file.where for file in opened])
+    owned = {name for file in opened for name in file.categorical}
+    categorical = [name for name in found.features or () if name in owned.union(found.categorical)]
+    found = replace(found, categorical=tuple(categorical))
     parts.refuse_disjoint(found, *natural)
     return found
 
@@ -243,6 +246,8 @@ class Column:
         Numbers of rows, of values that are not missing, of texts that are no numbers, of infinite values.
     unusable : str
         The type of a column that can be no feature, such as a date.
+    owned : bool
+        Whether the owner of the file made it one of categories.
     examples : tuple
         Up to three different values.
     """
@@ -253,6 +258,7 @@ class Column:
     texts: int = 0
     infinite: int = 0
     unusable: str = ""
+    owned: bool = False
     examples: tuple[Any, ...] = ()
 
     @property
@@ -265,14 +271,14 @@ class Column:
         """``numeric``, ``categorical``, ``numeric with texts``, or the type that cannot be used."""
         mistakes = 0 < 2 * self.texts < self.present
         return self.unusable or (
-            "numeric with texts" if mistakes else "categorical" if self.texts else "numeric"
+            "numeric with texts" if mistakes else "categorical" if self.texts or self.owned else "numeric"
         )
 
-    def look(self, column: pa.ChunkedArray) -> None:
-        """Count in what further rows hold."""
+    def look(self, column: pa.ChunkedArray, words: frozenset[str]) -> None:
+        """Count in what further rows hold; ``words`` are missing."""
         self.rows += len(column)
         try:
-            numbers = col.numbers(column, self.name)
+            numbers = col.numbers(column, self.name, words)
         except DataError:
             self.unusable = str(column.type)
             self.present += len(column) - column.null_count
@@ -286,13 +292,14 @@ class Column:
             self.examples = tuple(dict.fromkeys((*self.examples, *fresh)))[:3]
 
 
-def schema(data: Data, wanted: Sequence[str] = ()) -> list[Column]:
+def schema(data: Data, wanted: Sequence[str] = (), roles: Roles | None = None) -> list[Column]:
     """Describe columns (all, if none are named) as they would be read, in one pass in O(batch) memory."""
     opened = open_table(data)
-    found = [Column(name) for name in wanted or opened.columns]
+    words = (roles or Roles()).words
+    found = [Column(name, owned=name in opened.categorical) for name in wanted or opened.columns]
     for table in opened.batches([column.name for column in found], _WHOLE_FILE // 16):
         for column in found:
-            column.look(table[column.name])
+            column.look(table[column.name], words)
     return found
 
 
@@ -395,6 +402,8 @@ class _Reading:
         self.faults: _Faults = {}
         self.left_out: _Faults = {}
         self.filled: Counter[str] = Counter()
+        self.words: dict[str, list[str]] = {}
+        self.rounded = 0
         self.total = self.dropped = 0
         self.table = pa.table({})
         self.drop: BoolArray = np.zeros(0, dtype=np.bool_)
@@ -416,7 +425,7 @@ class _Reading:
             outcome=self._outcome(roles.outcome) if roles.outcome else None,
             score=self._number(roles.score_column, "score") if roles.score_column else None,
             weight=self._weight(roles.weight) if roles.weight else None,
-            group=col.labels(table[roles.group], roles.group) if roles.group else None,
+            group=col.labels(table[roles.group], roles.group, roles.words) if roles.group else None,
             id=self._present(roles.id, col.identifiers(table[roles.id])) if roles.id else row,
             row=row,
             classes=roles.classes,
@@ -425,7 +434,7 @@ class _Reading:
             kept=table.select(self.keep).to_pandas(types_mapper=pd.ArrowDtype, ignore_metadata=True),
         )
         if roles.probability:
-            self._check_probability(found.prediction)
+            found = replace(found, prediction=self._probability(found.prediction))
         self.total += n
         self.dropped += found.dropped
         return found.take(~self.drop) if found.dropped else found
@@ -448,11 +457,17 @@ class _Reading:
             raise DataError(f"{where}: every row lacks a value: {left_out}")
         notes = []
         if self.dropped:
-            notes.append(f"left out {self.dropped} of {self.total} rows with missing values: {left_out}")
+            said = f"left out {self.dropped} of {self.total} rows with missing values: {left_out}"
+            notes.append(f"{said}{self._words()}")
         if self.filled:
             most = ", ".join(f"{name!r} {count}" for name, count in self.filled.most_common(5))
             more = ", ..." if len(self.filled) > 5 else ""
             notes.append(f"filled in {self.filled.total()} missing feature values: {most}{more}")
+        if self.rounded:
+            notes.append(
+                f"the probabilities of {self.rounded} of {self.total} rows sum to 1 only up to rounding; "
+                "they were divided by their sum"
+            )
         for message in notes:
             warnings.warn(f"{where}: {message}", LrqrWarning, stacklevel=3)
 
@@ -467,12 +482,26 @@ class _Reading:
         if missing and self.keep_rows:
             other = "" if self.on_missing == "impute" else " (fit with --on-missing impute fills features)"
             advice = f"\nevery row must get an answer, so fill these values in first{other}"
+        elif missing and self.roles.outcome in self.words:  # to drop these rows may be to lose a class
+            advice = ""
         elif missing:
             advice = "\n--on-missing drop leaves these rows out; --on-missing impute fills features in"
+        advice += self._words() if missing else ""
         if len(lines) == 1:
             return f"{self.opened.where}: {lines[0]}; {counted}{advice}"
         listed = "\n".join(f"  {line}" for line in lines)
         return f"{self.opened.where}: {len(lines)} problems ({counted}):\n{listed}{advice}"
+
+    def _words(self) -> str:
+        """Say which words were taken for missing values, and what to do if they are not."""
+        if not self.words:
+            return ""
+        some = {name: ", ".join(map(repr, found[:3])) for name, found in self.words.items()}
+        listed = "; ".join(f"{found} in {name!r}" for name, found in some.items())
+        return (
+            f"\nthese words count as missing: {listed}; if they are values, such as a class or a country, "
+            'say which words are missing with --missing-values ("" for none)'
+        )
 
     def _note(self, faults: _Faults, column: str, kind: str, rows: BoolArray, example: str = "") -> None:
         """Count in the rows (a mask) that have a fault."""
@@ -485,6 +514,9 @@ class _Reading:
 
     def _missing(self, column: str, kind: str, rows: BoolArray, *, feature: bool = False) -> None:
         """Note missing values as ``on_missing`` says: a fault, rows to drop, or features to fill in."""
+        words = col.words_of(self.table[column], rows) if kind == _MISSING else []
+        if words and not (feature and self.on_missing == "impute"):
+            self.words[column] = words
         if feature and self.on_missing == "impute":
             self.filled.update({column: int(rows.sum())} if rows.any() else {})
         elif self.on_missing == "error" or self.keep_rows:
@@ -494,7 +526,7 @@ class _Reading:
             self.drop |= rows
 
     def _number(self, name: str, what: str, found: col.Numbers | None = None) -> FloatArray:
-        found = col.numbers(self.table[name], name) if found is None else found
+        found = col.numbers(self.table[name], name, self.roles.words) if found is None else found
         feature = what == "feature"
         remedy = f"pass --categorical {name} if they are labels" if feature else f"the {what} must be numeric"
         example = f": {found.example!r}; {remedy}"
@@ -504,15 +536,20 @@ class _Reading:
         self._missing(name, _INFINITE, infinite, feature=feature)
         if feature and self.on_missing == "impute":
             values[infinite] = np.nan
+        if name in self.roles.positive:
+            low = values <= 0
+            example = f": {values[low][0]:g}; give it a floor" if low.any() else ""
+            self._note(self.faults, name, "values are not positive", low, example)
         return values
 
     def _feature(self, name: str) -> np.ndarray[Any, Any]:
         """Numbers, or labels where the column is declared categorical or holds mostly texts."""
-        if name not in self.roles.categorical:
-            found = col.numbers(self.table[name], name)
+        column, words = self.table[name], self.roles.words
+        if name not in self.roles.categorical and not col.is_category(column):
+            found = col.numbers(column, name, words)
             if found.numeric:
                 return self._number(name, "feature", found)
-        return self._present(name, col.labels(self.table[name], name), feature=True)
+        return self._present(name, col.labels(column, name, words), feature=True)
 
     def _present(
         self, name: str, values: np.ndarray[Any, Any], *, feature: bool = False
@@ -532,8 +569,12 @@ class _Reading:
         classes = self.roles.classes
         if not classes:
             return self._number(name, "outcome")
-        values = self._present(name, col.labels(self.table[name], name))
+        # the name of a class is one, also where it is a word for missing elsewhere
+        values = self._present(name, col.labels(self.table[name], name, self.roles.words.difference(classes)))
         index_of = {label: k for k, label in enumerate(classes)}
+        truth = {TRUTH[label.lower()]: k for label, k in index_of.items() if label.lower() in TRUTH}
+        for value in {str(value) for value in values} - {*index_of}:  # TRUE where the classes are 0 and 1
+            index_of[value] = next((k for said, k in truth.items() if TRUTH.get(value.lower()) is said), -1)
         index = np.array([index_of.get(value, -1) for value in values], dtype=np.int64)
         unknown = (index < 0) & ~_absent(values)
         if unknown.any():
@@ -543,16 +584,39 @@ class _Reading:
             self._note(self.faults, name, "labels are not among the classes", unknown, example)
         return index
 
-    def _check_probability(self, probability: FloatArray) -> None:
+    def _probability(self, probability: FloatArray) -> FloatArray:
+        """Return probabilities (n, K) that sum to 1: of both classes for one column; rounded ones divided."""
+        if probability.shape[1] == 1 and len(self.roles.classes) == 2:
+            large = probability[:, 0] > 1.0
+            shown = f": {probability[large][0, 0]:g}; divide percents by 100" if large.any() else ""
+            self._note(self.faults, self.roles.prediction[0], "probabilities are larger than 1", large, shown)
+            probability = np.column_stack([1.0 - probability, probability])
         columns = ", ".join(self.roles.prediction[:3]) + (", .." if probability.shape[1] > 3 else "")
         whole: BoolArray = np.asarray(np.isfinite(probability).all(axis=1))
         negative: BoolArray = np.asarray(whole & (probability < 0).any(axis=1))
         total = np.where(whole[:, None], probability, 0.0).sum(axis=1)
-        off: BoolArray = np.asarray(whole & ~negative & (np.abs(total - 1) > _SUM_TOLERANCE))
+        apart = np.abs(total - 1)
+        tolerance = max(_SUM_TOLERANCE, probability.shape[1] * _half_unit(probability) + 1e-9)
+        off: BoolArray = np.asarray(whole & ~negative & (apart > tolerance))
+        rounded: BoolArray = np.asarray(whole & ~negative & ~off & (apart > _EXACT))
         advice = "; these are no probabilities (logits can be given in an NPZ)"
         self._note(self.faults, columns, "rows have negative probabilities", negative, advice)
         example = f": {total[off][0]:g}" if off.any() else ""
+        if off.any() and np.abs(np.median(total[whole]) - 100.0) < 1.0:
+            example += "; these are percents: divide them by 100"
         self._note(self.faults, columns, "rows do not sum to 1", off, example)
+        self.rounded += int(rounded.sum())
+        return np.where(rounded[:, None], probability / np.where(rounded, total, 1.0)[:, None], probability)
+
+
+def _half_unit(values: FloatArray) -> float:
+    """Return half a unit of the last decimal in which numbers are written, with 2 to 6; 0 if with more."""
+    finite = values[np.isfinite(values)]
+    for decimals in range(2, 7):
+        scaled = finite * 10.0**decimals
+        if (np.abs(scaled - np.round(scaled)) < 1e-6).all():
+            return float(0.5 * 10.0**-decimals)
+    return 0.0
 
 
 def _absent(values: np.ndarray[Any, Any]) -> BoolArray:

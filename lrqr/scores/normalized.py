@@ -12,6 +12,7 @@ from lrqr.scores.scoring import Edges, interval_score
 TASK = "regression"
 INPUTS: tuple[str, ...] = ("prediction", "spread")
 LOWEST = 0.0
+POSITIVE = ("spread",)
 
 
 def edges(prediction: FloatArray) -> Edges:
