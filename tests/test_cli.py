@@ -156,7 +156,7 @@ def test_what_makes_no_sense_is_one_message_and_exit_2(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--outcome", "z"], "outcome column 'z' does not exist"),
+        (["--weight-column", "z"], "weight column 'z' does not exist"),
         (["--prediction", "yhatt"], "did you mean 'yhat'?"),
         (["--features", "aa"], "feature column 'aa' does not exist"),
         (["--exclude", "c"], "excluded column 'c' does not exist"),

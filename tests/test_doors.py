@@ -198,6 +198,7 @@ def test_which_words_are_missing_is_the_same_in_every_format(
     )
     for data in (frame, tmp_path / "s.csv", tmp_path / "s.parquet"):
         with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
             sample = tables.read(data, roles, on_missing="impute")
         assert len(said) == (count > 0)
         assert sample.features["country"].isna().sum() == count
