@@ -479,10 +479,10 @@ def make_estimator(estimator: type[Any], **parameters: Any) -> Any:
 
 
 def _name_of(estimator: Any) -> str:
-    package, _, stem = type(estimator).__module__.rpartition(".")
-    if package != "lrqr.methods":
+    name = plugins.name_of("methods", "ESTIMATOR", type(estimator))
+    if name is None:
         raise UsageError(
             f"method must be a name or an estimator of lrqr.methods, got {type(estimator).__name__}; "
             f"the names are: {', '.join(plugins.names('methods'))}"
         )
-    return stem.replace("_", "-")
+    return name

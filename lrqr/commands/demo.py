@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from lrqr.calibrate.rows import Rows
 from lrqr.commands.split import PARTS, write_parts
-from lrqr.study.datasets import ShiftData, selected, standardized, unlabeled_and_test
+from lrqr.study.datasets import ShiftData, selected, shipped, standardized, unlabeled_and_test
 from lrqr.study.split import predict_with_base
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 OUTCOME = "sound_pressure_db"
 STORY = (
@@ -52,7 +55,7 @@ def parts(seed: int) -> dict[str, pd.DataFrame]:
     The chance of a row to be a target row depends on its features alone. The order of the file does not
     matter: it is the order of the experiments, so that neighbors are alike.
     """
-    table = pd.read_csv(_file())
+    table = pd.read_csv(shipped("data/airfoil.csv", "commands/airfoil.csv"))
     features = table.drop(columns=OUTCOME)
     logs = [standardized(np.log(table[c].to_numpy())) for c in ("displacement_thickness_m", "frequency_hz")]
     rng = np.random.default_rng(seed)
@@ -64,9 +67,3 @@ def parts(seed: int) -> dict[str, pd.DataFrame]:
     dealt = ShiftData.dealt("demo", list(map(str, features)), rows, source, target, test, train=train)
     frames = predict_with_base(dealt, "hist-gradient-boosting", seed).frames()
     return {part: frames[part].rename(columns={"outcome": OUTCOME}) for part in PARTS}
-
-
-def _file() -> Path:
-    """Return the table in an installed wheel, or the repository's, from which the wheel has it."""
-    installed = Path(__file__).with_name("airfoil.csv")
-    return installed if installed.exists() else Path(__file__).parents[2] / "data" / "airfoil.csv"

@@ -310,8 +310,7 @@ class Outcome:
 
 def configs_folder() -> Path:
     """Return the folder of one TOML file per experiment: inside an installed wheel, or the repository's."""
-    installed = Path(__file__).parent / "experiments"
-    return installed if installed.is_dir() else Path(__file__).parents[2] / "configs"
+    return datasets.shipped("configs", "study/experiments")
 
 
 def names() -> tuple[str, ...]:

@@ -143,6 +143,13 @@ class ShiftData:
         return frame
 
 
+def shipped(name: str, inside: str = "") -> Path:
+    """Return what a wheel holds at ``lrqr/<inside>``, or else what the repository has at ``name``."""
+    package = Path(__file__).parents[2]
+    installed = package / inside
+    return installed if inside and installed.exists() else package.parent / name
+
+
 def data_folder() -> Path:
     """Return the folder of the data: ``$LRQR_DATA`` or the ``data/`` beside the package.
 
@@ -152,7 +159,7 @@ def data_folder() -> Path:
         If there is no such folder (the data are in the repository, not in the installed package).
     """
     given = os.environ.get(_ENVIRONMENT)
-    folder = Path(given) if given else Path(__file__).parents[3] / "data"
+    folder = Path(given) if given else shipped("data")
     if not folder.is_dir():
         where = f"{_ENVIRONMENT} names {folder}, which" if given else f"{folder}"
         raise DataError(

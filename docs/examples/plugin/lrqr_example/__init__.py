@@ -1,0 +1,1 @@
+"""A package that adds a score and a method to lrqr."""
