@@ -37,7 +37,9 @@ BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.int64]
 
 _ROWS_SHOWN = 5
+_FAR = 100.0  # times the distance of the 90 % quantile from the median
 _MANY_THREADS = 1e11  # multiplications from which on a second thread brings more than it costs
+LARGEST = 1e150  # in size: squares of more overflow
 LARGEST_SEED = 2**32 - 1  # that scikit-learn takes
 
 
@@ -130,6 +132,32 @@ def check_seed(seed: Any) -> None:
         raise UsageError(
             f"the seed (random_state, --seed) must be an integer from 0 to {LARGEST_SEED}, got {seed!r}"
         )
+
+
+def without_outliers(values: FloatArray) -> FloatArray:
+    """Return scores (n,) with those that lie absurdly high lowered: to ``_FAR`` times the 90 % quantile.
+
+    Both count from the median. A threshold that is a quantile does not ask how far above it a score lies;
+    sums and means of scores do, and one outcome mistyped by many orders of magnitude would ruin them all.
+
+    Raises
+    ------
+    DataError
+        If scores are still too large to be squared.
+    """
+    middle, high = np.quantile(values, [0.5, 0.9], method="inverted_cdf")
+    return squarable(values if high <= middle else np.minimum(values, middle + _FAR * (high - middle)))
+
+
+def squarable(scores: FloatArray) -> FloatArray:
+    """Return scores (n,), or raise `DataError` if they are too large to be squared."""
+    largest = float(np.abs(scores).max())
+    if largest > LARGEST:
+        raise DataError(
+            f"scores reach {largest:.3g} in size, beyond {LARGEST:g} too large to be squared; measure the "
+            "outcome in another unit"
+        )
+    return scores
 
 
 def row_dot(X: FloatArray, coef: FloatArray) -> FloatArray:

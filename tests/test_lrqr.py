@@ -11,7 +11,9 @@ from commands import predicted, scored
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from lrqr.calibrate.threshold import ThresholdModel
 from lrqr.errors import DataError, UsageError
+from lrqr.methods.conditional import Conditional
 from lrqr.methods.lrqr import LRQR
 
 if TYPE_CHECKING:
@@ -233,3 +235,55 @@ def test_columns_that_never_vary_leave_a_quantile(selection: str) -> None:
     model = LRQR(selection=selection).fit(np.zeros((200, 1)), scores, X_target=np.zeros((100, 1)))
     (threshold,) = model.predict(np.zeros((1, 1)))
     assert (threshold >= scores).mean() == pytest.approx(0.9, abs=1 / 200)
+
+
+@pytest.mark.parametrize("size", [1e6, 1e12, 1e300])
+def test_one_absurd_score_moves_nothing_but_its_rank(size: float) -> None:
+    """It is above its threshold whatever its size, and the loss asks for no more."""
+    rng = np.random.default_rng(5)
+    X, target = rng.normal(size=(120, 3)), rng.normal(0.5, 1.0, size=(80, 3))
+    y = np.abs(rng.normal(size=120))
+    far, mistyped = y.copy(), y.copy()
+    far[7], mistyped[7] = 1e3, size
+    expected, found = (LRQR().fit(X, scores, X_target=target).predict(target) for scores in (far, mistyped))
+    np.testing.assert_array_equal(found, expected)
+    assert abs(np.median(found) - np.median(LRQR().fit(X, y, X_target=target).predict(target))) < 0.2
+
+
+def test_lowered_scores_leave_the_minimum_where_it_is() -> None:
+    """The objective on the scores as given is that of the reference solver, to its tolerance."""
+    rng = np.random.default_rng(6)
+    X, target = rng.normal(size=(80, 2)), rng.normal(0.5, 1.0, size=(60, 2))
+    y = np.abs(rng.normal(size=80))
+    y[[3, 9]] = 500.0
+    models = [
+        LRQR(regularization=0.1, ridge=0.1, score_scale=1.0, solver=solver).fit(X, y, X_target=target)
+        for solver in ("newton", "reference")
+    ]
+    losses = [np.where((r := y - m.predict(X)) > 0, 0.9 * r, -0.1 * r).mean() for m in models]
+    assert losses[0] == pytest.approx(losses[1], rel=1e-5)
+
+
+@pytest.mark.parametrize("feature_map", ["learned", "constant"])
+@pytest.mark.usefixtures("small_map")
+def test_one_absurd_score_does_not_reach_the_learned_shape(feature_map: str) -> None:
+    rng = np.random.default_rng(7)
+    X, target = rng.normal(size=(200, 3)), rng.normal(0.5, 1.0, size=(100, 3))
+    y = np.abs(rng.normal(size=200)) * np.exp(0.3 * X[:, 0])
+    found = []
+    for size in (1e4, 1e12):
+        y[11] = size
+        model = ThresholdModel("lrqr", feature_map=feature_map).fit(X, y, X_target=target)
+        found.append(model.predict(target))
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-12)
+    assert np.median(found[1]) < 4.0
+
+
+@pytest.mark.parametrize("method", [LRQR(), Conditional()])
+def test_scores_too_large_to_be_squared_are_named(method: Any) -> None:
+    rng = np.random.default_rng(8)
+    X, y = rng.normal(size=(8, 2)), 1e200 * np.abs(rng.normal(size=8))
+    with pytest.raises(
+        DataError, match=r"scores reach \S+e\+200 in size, beyond 1e\+150 too large to be squared"
+    ):
+        method.fit(X, y, X_target=X)

@@ -29,6 +29,7 @@ from lrqr.arrays import (
     mean_of,
     nested,
     same,
+    without_outliers,
 )
 from lrqr.errors import DataError
 from lrqr.stats.ratio import LOG_ODDS_LIMIT, LikelihoodRatio, canonical_order, deal_folds
@@ -202,6 +203,7 @@ class LearnedFeatures(Stored):
         self, inputs: FloatArray, scores: FloatArray, target_inputs: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         """Grow all trees; return the features of the rows, out-of-fold."""
+        scores = without_outliers(scores)
         seeds = [((self.random_state or 0) + repeat) % (LARGEST_SEED + 1) for repeat in range(REPEATS)]
         self.ratios_ = [
             LikelihoodRatio("hist-gradient-boosting", FOLDS, random_state=seed).fit(inputs, target_inputs)

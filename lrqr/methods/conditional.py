@@ -10,7 +10,7 @@ import numpy as np
 from scipy.linalg import qr
 from scipy.optimize import linprog
 
-from lrqr.arrays import NONNEGATIVE, SEED, FloatArray, IntArray, array, row_dot
+from lrqr.arrays import NONNEGATIVE, SEED, FloatArray, IntArray, array, row_dot, squarable
 from lrqr.errors import NotConverged
 from lrqr.methods.estimator import ThresholdEstimator, refuse_known, warn_few
 from lrqr.plugins import check_choice
@@ -181,6 +181,7 @@ class Conditional(ThresholdEstimator):
         """Regress the scores y (n1,) on the features; the unlabeled rows play no part."""
         refuse_known(ratio, _REASON)
         features, scores, level = self._start(X, y)
+        squarable(scores)
         check_choice("mode", self.mode, MODES)
         for name, rows in (("X_target", X_target), ("X_source", X_source)):
             if rows is not None:

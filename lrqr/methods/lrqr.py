@@ -9,7 +9,18 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from lrqr import solvers
-from lrqr.arrays import COUNT, NONNEGATIVE, PAIR, POSITIVE, SEED, FloatArray, IntArray, array, few_threads
+from lrqr.arrays import (
+    COUNT,
+    NONNEGATIVE,
+    PAIR,
+    POSITIVE,
+    SEED,
+    FloatArray,
+    IntArray,
+    array,
+    few_threads,
+    without_outliers,
+)
 from lrqr.errors import DataError, UsageError
 from lrqr.methods import selection as selections
 from lrqr.methods.estimator import ThresholdEstimator, refuse_known
@@ -157,19 +168,24 @@ class LRQR(ThresholdEstimator):
         target = rows if X_target is None else self._other(X_target, "X_target")
         source = rows if X_source is None else self._other(X_source, "X_source")
 
-        self.score_offset_ = min(0.0, float(scores.min()))
-        shifted = scores - self.score_offset_
-        self.score_scale_ = self._scale(shifted, coverage)
-        scaled = shifted / self.score_scale_
+        lowered = without_outliers(scores)
         center, spread, kept = self._standardization(rows, source, target)
         labeled, source_rows, target_rows = (
             (part[:, kept] - center[kept]) / spread[kept] for part in (rows, source, target)
         )
         own_source = None if X_source is None else source_rows
-        with few_threads(float(rows.size) * rows.shape[1]):
-            solution = self._solve(labeled, scaled, target_rows, own_source)
-        self._store(solution, center, spread, kept, rows.shape[1])
-        self.slack_ = self._cover_ties(rows, scores)
+        for used in (lowered, scores):
+            self.score_offset_ = min(0.0, float(used.min()))
+            shifted = used - self.score_offset_
+            self.score_scale_ = self._scale(shifted, coverage)
+            with few_threads(float(rows.size) * rows.shape[1]):
+                solution = self._solve(labeled, shifted / self.score_scale_, target_rows, own_source)
+            self._store(solution, center, spread, kept, rows.shape[1])
+            # The loss asks on which side of its threshold a score lies: while the lowered ones stay above,
+            # the minimum is the same.
+            if (self._plain(rows) < lowered)[used < scores].all():
+                break
+        self.slack_ = self._cover_ties(rows, used)
         return self
 
     def _solve(

@@ -15,7 +15,7 @@ from scipy.optimize import brentq
 from scipy.special import kolmogorov
 from scipy.stats import betabinom, norm
 
-from lrqr.arrays import FloatArray, as_matrix, matched_columns
+from lrqr.arrays import LARGEST, FloatArray, as_matrix, matched_columns
 from lrqr.errors import DataError, UsageError
 from lrqr.stats.certificate import TAIL_TOO_HEAVY, pareto_k
 from lrqr.stats.moments import Moments
@@ -50,7 +50,6 @@ _MOSTLY_OUTSIDE = 0.5
 # Chance of a false alarm of each of the two further questions (more rows outside than by chance, a feature
 # distributed otherwise); small, since the interval of the AUC already spends 2.5 % on the same verdict.
 _SURPRISE = 0.005
-_LARGEST = 1e150  # in size: squares of more overflow
 # Smallest ridge of the selection grid: more would hide negative parts, less would show those of noise.
 _RIDGE = 0.1
 # AUC of a shift by one standard deviation: where the interval reaches that far, "alike" says too much.
@@ -187,10 +186,10 @@ def diagnose(
     if len(names) != source.shape[1]:
         raise UsageError(f"{len(names)} names were given for {source.shape[1]} features")
     largest = np.abs(np.concatenate([source, target])).max(axis=0)
-    if (largest > _LARGEST).any():
+    if (largest > LARGEST).any():
         name, size = names[int(largest.argmax())], float(largest.max())
         raise DataError(
-            f"feature {name!r} has values up to {size:.3g} in size, beyond {_LARGEST:g} too large to be "
+            f"feature {name!r} has values up to {size:.3g} in size, beyond {LARGEST:g} too large to be "
             "squared; use another unit, or leave the feature out"
         )
     ratio = ratio or LikelihoodRatio(random_state=random_state).fit(source, target)
