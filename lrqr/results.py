@@ -411,6 +411,8 @@ class Fit(Result):
     """The cross-validation table (in `inspect`; `evaluate` has it beside)."""
     dropped: int | None = None
     """Number of source rows left out for missing values."""
+    training_rows: int | None = None
+    """The most rows that one tree model or logistic ratio was trained on: more are sampled."""
     labeled: Labels | None = None
     """What labeled target rows said; absent without them."""
 

@@ -19,6 +19,7 @@ import lrqr
 from lrqr import plugins
 from lrqr.calibrate import store as artifact
 from lrqr.calibrate.threshold import ThresholdModel
+from lrqr.commands.compare import _affordable, all_methods
 from lrqr.commands.wrapper import ConformalClassifier, ConformalRegressor
 from lrqr.data.roles import Roles
 from lrqr.errors import DataError, LrqrWarning, UsageError
@@ -326,6 +327,15 @@ def test_without_a_target_the_default_promises_for_rows_like_the_source() -> Non
 def test_the_package_lists_its_public_names_only() -> None:
     assert dir(lrqr) == sorted(lrqr.__all__)
     assert all(getattr(lrqr, name) is not None for name in dir(lrqr))
+
+
+def test_compare_leaves_out_what_would_take_longer_than_all_else() -> None:
+    assert _affordable([], 500, 500) == all_methods()
+    with pytest.warns(LrqrWarning, match="conditional takes about .* s a split .* left out"):
+        assert set(all_methods()) - set(_affordable([], 8000, 8000)) == {"conditional"}
+    with pytest.warns(LrqrWarning, match="conditional takes about"):
+        assert _affordable(["split", "conditional"], 8000, 8000) == ["split", "conditional"]
+    assert _affordable(["split"], 8000, 8000) == ["split"]
 
 
 def test_compare_names_a_keyword_that_it_does_not_know() -> None:

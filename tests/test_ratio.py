@@ -213,6 +213,33 @@ def test_canonical_order_is_the_lexicographic_one(n: int, d: int, values: int, s
     assert canonical_order(X, y).tolist() == rows
 
 
+@given(st.integers(2, 60), st.integers(2, 400), st.integers(4, 80), st.integers(0, 50))
+def test_training_rows_are_sampled_from_both_domains(n: int, m: int, most: int, seed: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("lrqr.stats.ratio.TRAINING_ROWS", most)
+        folds = LikelihoodRatio(random_state=seed)._folds(n, m)
+    assert sorted(np.concatenate([held for _, held in folds])) == list(range(n + m))
+    for training, held in folds:
+        assert not set(training) & set(held)
+        everything = n + m - len(held)
+        assert min(everything, most - 1) <= len(training) <= most
+        own, other = (training < n).sum(), (training >= n).sum()
+        everyone = n - (held < n).sum(), m - (held >= n).sum()
+        assert own == everyone[0] or own >= most // 2
+        assert other == everyone[1] or other >= most // 2
+
+
+def test_few_training_rows_give_nearly_the_same_ratio(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    source, target = rng.normal(size=(6000, 2)), rng.normal(0.5, 1.0, size=(6000, 2))
+    whole = LikelihoodRatio(random_state=0).fit(source, target)
+    monkeypatch.setattr("lrqr.stats.ratio.TRAINING_ROWS", 2000)
+    few = LikelihoodRatio(random_state=0).fit(source, target)
+    assert np.corrcoef(few.source_log_odds_, whole.source_log_odds_)[0, 1] > 0.99
+    turned = LikelihoodRatio().fit(source[::-1], target)
+    assert np.array_equal(few.source_log_odds_, turned.source_log_odds_[::-1])
+
+
 def test_canonical_order_sorts_by_content() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.integers(0, 3, (40, 2)).astype(float), rng.normal(size=40)

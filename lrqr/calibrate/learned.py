@@ -32,7 +32,14 @@ from lrqr.arrays import (
     without_outliers,
 )
 from lrqr.errors import DataError
-from lrqr.stats.ratio import LOG_ODDS_LIMIT, LikelihoodRatio, canonical_order, deal_folds
+from lrqr.stats.ratio import (
+    LOG_ODDS_LIMIT,
+    TRAINING_ROWS,
+    LikelihoodRatio,
+    canonical_order,
+    deal_folds,
+    sampled,
+)
 from lrqr.stats.trees import Trees, grown
 
 NAMES = ("log_odds", "predicted_score")
@@ -246,6 +253,7 @@ def _cross_fit(inputs: FloatArray, scores: FloatArray, seed: int) -> tuple[list[
     own, models = np.empty(len(rows)), []
     for fold in range(folds.max() + 1):
         held = folds == fold
+        training = sampled(np.flatnonzero(~held), TRAINING_ROWS, seed)
         model = HistGradientBoostingRegressor(
             loss="quantile",
             quantile=_LEVEL,
@@ -256,7 +264,7 @@ def _cross_fit(inputs: FloatArray, scores: FloatArray, seed: int) -> tuple[list[
             max_features=0.3,
             early_stopping=False,
             random_state=seed,
-        ).fit(rows[~held], ordered[~held])
+        ).fit(rows[training], ordered[training])
         own[held] = model.predict(rows[held])
         models.append(model)
     back = np.empty(len(rows))

@@ -305,7 +305,8 @@ methods = click.option(
     "methods",
     type=Name("method", "methods"),
     multiple=True,
-    help="How scores become thresholds (docs/choosing.md). May be repeated.  [default: all]",
+    help="How scores become thresholds (docs/choosing.md). May be repeated.  [default: all, on "
+    "many rows without conditional]",
 )
 score = click.option(
     "--score",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from lrqr.commands import inputs
 from lrqr.commands.inputs import Choices
 from lrqr.data.roles import Roles
 from lrqr.data.writing import write_texts
-from lrqr.errors import UsageError
+from lrqr.errors import LrqrWarning, UsageError
 from lrqr.methods.estimator import check_coverage
 from lrqr.plugins import suggest
 from lrqr.results import Comparison, Reported, Run, parse
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from lrqr.plugins import FeatureMap
 
 _NAME = "given"
+_CONDITIONAL = 1.3e-9  # seconds of the conditional method per n_test · n_source^1.9, measured at d = 20
+_LONG = 30.0
 
 
 def compare(
@@ -71,7 +74,8 @@ def compare(
     source, target, test : data frame (pandas, polars) or path
         Labeled source rows; unlabeled target rows; labeled target rows, for judging only.
     methods : sequence of str
-        Names of ``lrqr.methods``; empty for all.
+        Names of ``lrqr.methods``; empty for all, but for ``conditional`` where it would take half a minute a
+        split or more (a warning says so, and how long).
     splits : int
     coverage : float
     score : str, optional
@@ -121,12 +125,13 @@ def compare(
     given = roles if roles is not None else Roles(**columns)
     given, feature_map = inputs.without_map(given, source, feature_map)
     choices = Choices(given, coverage, score, base, on_missing, seed)
-    entries = [_entry(name, feature_map, choices) for name in methods or all_methods()]
-    labels = [entry.label for entry in entries]
-    if len(set(labels)) < len(labels):
-        raise UsageError(f"a method is named twice: {', '.join(labels)}")
+    if len(set(methods)) < len(methods):
+        raise UsageError(f"a method is named twice: {', '.join(methods)}")
     data, resolved = _data(source, target, test, choices)
     share = KEPT if splits > 1 else 1.0
+    calibration = share * len(data.source) * (1.0 - TRAINING_SHARE if base else 1.0)
+    named = _affordable(methods, calibration, share * len(data.test))
+    entries = [_entry(name, feature_map, choices) for name in named]
     draw = partial(drawn, whole=data, share=share, train_share=TRAINING_SHARE if base else 0.0)
     job = Job(draw, entries, resolved, coverage, seed, bases={_NAME: base})
     tasks = [(_NAME, number) for number in range(splits)]
@@ -134,6 +139,22 @@ def compare(
     if resolved == PRECOMPUTED:  # only the owner of a score knows how large its regions are
         runs[["size", "size_allow", "size_matched"]] = np.nan
     return runs
+
+
+def _affordable(methods: Sequence[str], n_source: float, n_test: float) -> list[str]:
+    """Return the methods to run: by default without one that would take longer than all others together."""
+    seconds = _CONDITIONAL * n_test * n_source**1.9
+    named = list(methods or all_methods())
+    if seconds <= _LONG or "conditional" not in named:
+        return named
+    what = f"method conditional takes about {seconds:,.0f} s a split on these rows"
+    if methods:
+        warnings.warn(f"{what}: its time grows with n_test · n_source^1.9", LrqrWarning, stacklevel=3)
+        return named
+    warnings.warn(
+        f"{what} and is left out; name it (--method, methods=) to have it", LrqrWarning, stacklevel=3
+    )
+    return [name for name in named if name != "conditional"]
 
 
 def all_methods() -> list[str]:

@@ -25,7 +25,7 @@ from lrqr.errors import CheckFailed, DataError, LrqrWarning, NotConverged, Usage
 from lrqr.methods.estimator import check_coverage
 from lrqr.stats import metrics
 from lrqr.stats.diagnosis import NO_OVERLAP, Diagnosis, diagnose
-from lrqr.stats.ratio import LikelihoodRatio
+from lrqr.stats.ratio import TRAINING_ROWS, LikelihoodRatio
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -321,6 +321,7 @@ def _fit_details(threshold: ThresholdModel, target: Rows) -> dict[str, Any]:
         "n_features": threshold.n_features_in_,
         "feature_map": threshold.feature_map_,
         "unanswered": threshold.unanswered_,
+        "training_rows": TRAINING_ROWS,
         "largest_score": threshold.largest_score_,
         **found,
         "parameters": parameters,

@@ -295,11 +295,12 @@ def worst_slab(
     if search.size < _SLAB_EDGES:
         return coverage_summary(covered=hits[:0], nominal=nominal, confidence=confidence)
     worst, inside = np.inf, np.zeros(held_out.size, dtype=np.bool_)
+    searched, judged = standard[search], standard[held_out]
     for direction in rng.normal(size=(directions, features.shape[1])):
-        projected = standard @ direction
-        value, low, high = _lowest_slab(projected[search], hits[search], fraction)
+        value, low, high = _lowest_slab(searched @ direction, hits[search], fraction)
         if value < worst:
-            worst, inside = value, (projected[held_out] >= low) & (projected[held_out] <= high)
+            projected = judged @ direction
+            worst, inside = value, (projected >= low) & (projected <= high)
     return coverage_summary(covered=hits[held_out][inside], nominal=nominal, confidence=confidence)
 
 

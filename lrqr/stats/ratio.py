@@ -22,6 +22,7 @@ from lrqr.arrays import (
     POSITIVE,
     SEED,
     SHARE,
+    BoolArray,
     FloatArray,
     IntArray,
     Stored,
@@ -38,6 +39,9 @@ from lrqr.arrays import (
 from lrqr.errors import ArtifactError, DataError, UsageError
 from lrqr.plugins import suggest
 from lrqr.stats.trees import Trees, grown
+
+TRAINING_ROWS = 50_000
+"""The most rows that one model is trained on, of the two domains alike: more hardly change its log-odds."""
 
 LOG_ODDS_LIMIT = 30.0
 PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
@@ -90,6 +94,13 @@ def canonical_order(*columns: FloatArray) -> IntArray:
         unsettled = unsettled[tied] if count < len(keys) else unsettled[:0]
         count *= 4
     return order
+
+
+def sampled(rows: IntArray, most: int, random_state: int) -> IntArray:
+    """Return at most so many of these rows, drawn without replacement, in their order."""
+    if len(rows) <= most:
+        return rows
+    return np.sort(np.random.default_rng(random_state).choice(rows, most, replace=False))
 
 
 def deal_folds(n: int, folds: int, random_state: int) -> IntArray:
@@ -219,7 +230,13 @@ class LikelihoodRatio(Stored, BaseEstimator):
             everything = np.arange(n_source + n_target)
             return [(everything, everything)]
         fold = np.concatenate([deal_folds(n, count, self.random_state) for n in (n_source, n_target)])
-        return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(count)]
+        return [(self._training(fold != k, n_source), np.flatnonzero(fold == k)) for k in range(count)]
+
+    def _training(self, kept: BoolArray, n_source: int) -> IntArray:
+        """Return the rows to train on, `TRAINING_ROWS` at most: of the smaller domain all, up to a half."""
+        parts = np.flatnonzero(kept[:n_source]), n_source + np.flatnonzero(kept[n_source:])
+        most = max(TRAINING_ROWS // 2, TRAINING_ROWS - min(map(len, parts)))
+        return np.concatenate([sampled(part, most, self.random_state) for part in parts])
 
     def _fit_logistic(
         self, rows: FloatArray, labels: IntArray, folds: list[tuple[IntArray, IntArray]]
