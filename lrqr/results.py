@@ -288,6 +288,12 @@ class Shift(Result):
     """`evaluate`: share of the judged rows outside the support."""
     remark: str | None = None
     """`evaluate`: what the labels say where the fit could not promise anything."""
+    copies_source: int = 0
+    """Source rows that are copies of earlier ones."""
+    copies_target: int = 0
+    """Target rows that are copies of earlier ones."""
+    shared_rows: int = 0
+    """Target rows that the source has too."""
 
 
 class Profile(Result):

@@ -59,7 +59,7 @@ def test_has_the_interface(name: str) -> None:
     assert parameters["coverage"].default == 0.9
     assert isinstance(_class(name).USES_RATIO, bool)
     fit = inspect.signature(_class(name).fit).parameters
-    assert [p for p in fit if p != "self"] == ["X", "y", "X_target", "X_source", "ratio"]
+    assert [p for p in fit if p != "self"] == ["X", "y", "X_target", "X_source", "ratio", "groups"]
     assert all(fit[p].kind is inspect.Parameter.KEYWORD_ONLY for p in ("X_target", "X_source", "ratio"))
     assert "ratio" in inspect.signature(_class(name).predict).parameters
 

@@ -14,15 +14,8 @@ from sklearn.metrics import roc_auc_score
 
 from lrqr.errors import DataError, UsageError
 from lrqr.methods.estimator import as_ratio
-from lrqr.stats.ratio import (
-    PENALTIES,
-    LikelihoodRatio,
-    _prior,
-    canonical_order,
-    deal_folds,
-    effective_size,
-    largest_share,
-)
+from lrqr.stats.folds import canonical_order, deal_folds
+from lrqr.stats.ratio import PENALTIES, LikelihoodRatio, _prior, effective_size, largest_share
 
 
 def _gaussians(n: int, m: int, d: int, shift: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

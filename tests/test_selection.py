@@ -12,9 +12,10 @@ from sklearn.linear_model import QuantileRegressor
 
 from lrqr import solvers
 from lrqr.errors import UsageError
-from lrqr.methods import selection, weighted
+from lrqr.methods import selection
 from lrqr.methods.lrqr import LRQR
 from lrqr.solvers.problem import Problem
+from lrqr.stats.folds import fold_rows, weighted
 from lrqr.stats.moments import Moments
 from lrqr.stats.ratio import LikelihoodRatio
 from lrqr.study import config
@@ -117,7 +118,7 @@ def test_numbers_are_kept() -> None:
 def test_the_criteria_are_those_of_the_docstring() -> None:
     """Recomputed fold by fold: weighted held-out pinball loss, and the held-out gradient by differences."""
     X, scores, target = draw()
-    folds, target_folds = selection._deal(0, X, scores), selection._deal(0, target)
+    folds, target_folds = fold_rows((X, scores), 3, 0), fold_rows((target,), 3, 0)
     weights = LikelihoodRatio().fit(X, target).source_
     losses, norms = [], []
     for k in range(3):

@@ -14,10 +14,9 @@ from scipy.special import expit, softmax
 from lrqr.arrays import Stored, as_matrix, as_vector, few_threads, one_of, predictor, row_dot
 from lrqr.errors import ArtifactError, DataError, UsageError
 from lrqr.plugins import BASES, check_choice
+from lrqr.stats.folds import deal, deal_folds, together
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from lrqr.arrays import BoolArray, FloatArray, IntArray
 
 TRAINING_SHARE = 0.5
@@ -68,8 +67,11 @@ class BaseLearner(Stored):
         self.classes_: list[str] = []
 
     @few_threads()
-    def fit(self, X: FloatArray, y: Any) -> Self:
-        """Fit on encoded features (n, d) and outcomes (n,): numbers, or labels of any kind."""
+    def fit(self, X: FloatArray, y: Any, groups: Any = None) -> Self:
+        """Fit on encoded features (n, d) and outcomes (n,): numbers, or labels of any kind.
+
+        ``groups`` (n,) names clusters of rows, which share a fold where a penalty is chosen, as copies do.
+        """
         features = as_matrix(X, "X")
         if self.classify:
             labels = np.asarray([str(label) for label in y])
@@ -79,7 +81,7 @@ class BaseLearner(Stored):
             target: Any = labels
         else:
             target = as_vector(y, "outcome", length=len(features))
-        self.model_ = self._fit(features, target)
+        self.model_ = self._fit(features, target, groups)
         return self
 
     @few_threads()
@@ -114,7 +116,7 @@ class BaseLearner(Stored):
         if self.classify != bool(self.classes_) or not right:
             raise ArtifactError(f"model must predict {columns} finite numbers a row, got {answer}")
 
-    def _fit(self, features: FloatArray, target: Any) -> Any:
+    def _fit(self, features: FloatArray, target: Any, groups: Any) -> Any:
         from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
         from sklearn.linear_model import LogisticRegression, Ridge
         from sklearn.pipeline import make_pipeline
@@ -125,26 +127,35 @@ class BaseLearner(Stored):
             return trees(early_stopping=False, random_state=self.random_state).fit(features, target)
         linear = LogisticRegression(max_iter=1000) if self.classify else Ridge()
         pipeline = make_pipeline(StandardScaler(), linear)
-        pipeline.set_params(**self._penalty(pipeline, features, target))
+        pipeline.set_params(**self._penalty(pipeline, features, target, groups))
         return pipeline.fit(features, target)
 
-    def _penalty(self, pipeline: Any, features: FloatArray, target: Any) -> dict[str, float]:
+    def _penalty(self, pipeline: Any, features: FloatArray, target: Any, groups: Any) -> dict[str, float]:
         """Choose the penalty by shuffled cross-validation (a file may be sorted by its outcome)."""
-        from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
+        from sklearn.model_selection import GridSearchCV, KFold, PredefinedSplit, StratifiedKFold
 
         fewest = np.unique(target, return_counts=True)[1].min() if self.classify else len(target)
         folds = min(_FOLDS, int(fewest))
         if folds < 2:
             return {}
+        codes = np.unique(target, return_inverse=True)[1] if self.classify else target
+        held = together(features, codes, clusters=groups)
+        if held is not None:
+            folds = min(folds, len(np.unique(held)))
+            dealt = deal_folds(len(held), folds, self.random_state, held, codes if self.classify else None)
+            splits: Any = PredefinedSplit(dealt)
+        else:
+            kind = StratifiedKFold if self.classify else KFold
+            splits = kind(folds, shuffle=True, random_state=self.random_state)
         if not self.classify:
-            parts = KFold(folds, shuffle=True, random_state=self.random_state).split(features)
+            parts = splits.split(features)
             errors = sum(_ridge_errors(features, target, kept, held) for kept, held in parts)
             return {"ridge__alpha": float(_PENALTIES[np.argmin(errors)])}
         search = GridSearchCV(
             pipeline,
             {"logisticregression__C": 1.0 / _PENALTIES},
             scoring="neg_log_loss",
-            cv=StratifiedKFold(folds, shuffle=True, random_state=self.random_state),
+            cv=splits,
             refit=False,
         ).fit(features, target)
         return {name: float(value) for name, value in search.best_params_.items()}
@@ -165,13 +176,21 @@ def _ridge_errors(X: FloatArray, y: FloatArray, kept: IntArray, held: IntArray) 
 
 
 def training_rows(
-    n: int, random_state: int, *, classes: Sequence[str] | None = None, share: float = TRAINING_SHARE
+    n: int,
+    random_state: int | None,
+    *,
+    classes: Any = None,
+    share: float = TRAINING_SHARE,
+    groups: IntArray | None = None,
 ) -> BoolArray:
     """Choose which of n rows fit the learner, a boolean mask; at random, the same for the same seed.
 
     With ``classes`` (the label of each row) every class is divided alike, so that the learner knows them all.
+    With ``groups`` (as `lrqr.stats.folds.together` returns them) none of them is divided.
     """
     rng = np.random.default_rng(random_state)
+    if groups is not None:
+        return np.asarray(deal(groups, np.array([share, 1.0 - share]), rng, classes) == 0)
     mask = np.zeros(n, dtype=np.bool_)
     labels = np.zeros(n, dtype=np.int64) if classes is None else np.unique(classes, return_inverse=True)[1]
     for label in np.unique(labels):

@@ -17,6 +17,7 @@ from lrqr.calibrate.threshold import ThresholdModel
 from lrqr.errors import LrqrWarning
 from lrqr.stats.diagnosis import weight_warning
 from lrqr.stats.quantiles import rows_needed
+from lrqr.stats.repeats import Repeats
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -119,6 +120,8 @@ def calibrate(
         prediction_target=None if target is None else target.prediction,
         levels=options.levels,
         certify=options.certify and labeled is None,
+        groups=source.groups,
+        groups_target=None if target is None else target.groups,
     )
     if labeled is not None:
         model = corrected(model, labeled, source, options.score)
@@ -146,6 +149,12 @@ def corrected(model: ThresholdModel, rows: Rows, source: Rows, score: str) -> Th
     return other
 
 
+def repeated(source: Rows, target: Rows | None) -> Repeats:
+    """Count copies among labeled source rows, among target rows, and rows that both have."""
+    known, other = source.known(target)
+    return Repeats.of(known, other, source.outcome)
+
+
 def scores_of(rows: Rows, score: str) -> FloatArray:
     """Return the scores (n,) of labeled rows with predictions."""
     scores: FloatArray = plugins.load("scores", score).score(rows.prediction, rows.outcome)
@@ -165,7 +174,9 @@ def fit_base(name: str, train: Rows, classes: Sequence[str], seed: int) -> BaseL
     """Fit a built-in base learner on labeled rows that will not calibrate."""
     outcome: Any = train.outcome
     labels = np.asarray(classes)[outcome] if classes else outcome
-    return BaseLearner(name, classify=bool(classes), random_state=seed).fit(train.features, labels)
+    return BaseLearner(name, classify=bool(classes), random_state=seed).fit(
+        train.features, labels, train.groups
+    )
 
 
 def with_predictions(learner: BaseLearner, rows: Rows, classes: Sequence[str]) -> Rows:

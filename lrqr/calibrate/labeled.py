@@ -23,10 +23,11 @@ from scipy.stats import kstwobign, norm
 from lrqr.arrays import SHARE, THRESHOLD, Stored, array, by_level, nested
 from lrqr.calibrate.offset import TEST_MASS, shape_level
 from lrqr.errors import DataError
+from lrqr.stats.folds import fold_rows, together
 from lrqr.stats.metrics import coverage_interval, holm
 from lrqr.stats.power import SIZE, power
 from lrqr.stats.quantiles import weighted_quantile
-from lrqr.stats.ratio import canonical_order, deal_folds, effective_size
+from lrqr.stats.ratio import effective_size
 
 if TYPE_CHECKING:
     from lrqr.arrays import FloatArray, IntArray
@@ -150,8 +151,7 @@ def learn(
         )
     everything = np.concatenate([source[level].scores, scores])
     span = float(everything.min()), float(everything[np.isfinite(everything)].max(initial=-np.inf))
-    folds = np.empty(n, dtype=np.int64)
-    folds[canonical_order(features, scores)] = deal_folds(n, _FOLDS, 0)
+    folds = fold_rows((features, scores), _FOLDS, 0, together(features, scores))
     evidence = agreement(source[level], target[level], level)
     corrections: dict[float, Correction] = {}
     for at, sample in target.items():

@@ -32,14 +32,8 @@ from lrqr.arrays import (
     without_outliers,
 )
 from lrqr.errors import DataError
-from lrqr.stats.ratio import (
-    LOG_ODDS_LIMIT,
-    TRAINING_ROWS,
-    LikelihoodRatio,
-    canonical_order,
-    deal_folds,
-    sampled,
-)
+from lrqr.stats.folds import canonical_order, deal_folds, together
+from lrqr.stats.ratio import LOG_ODDS_LIMIT, TRAINING_ROWS, LikelihoodRatio, sampled
 from lrqr.stats.trees import Trees, grown
 
 NAMES = ("log_odds", "predicted_score")
@@ -114,6 +108,8 @@ class LearnedFeatures(Stored):
         *,
         prediction: Any = None,
         prediction_target: Any = None,
+        groups: Any = None,
+        groups_target: Any = None,
     ) -> tuple[FloatArray, FloatArray]:
         """Learn the features; return those of the rows it learned from, out-of-fold.
 
@@ -128,6 +124,8 @@ class LearnedFeatures(Stored):
         prediction, prediction_target : array-like of shape (n1, k), (n2, k), optional
             What the user's model says of these rows. It is a function of the row and says much about how
             large its score will be. Both or neither.
+        groups, groups_target : array-like of shape (n1,), (n2,), optional
+            Clusters of rows, which are held out together, as copies are.
 
         Returns
         -------
@@ -151,7 +149,7 @@ class LearnedFeatures(Stored):
         self._compress(np.vstack([rows[:, self.kept_], target[:, self.kept_]]))
         inputs = self._inputs(rows, prediction)
         target_inputs = self._inputs(target, prediction_target)
-        return self._learn(inputs, scores, target_inputs)
+        return self._learn(inputs, scores, target_inputs, groups, groups_target)
 
     @few_threads()
     def transform(self, X: Any, *, prediction: Any = None) -> FloatArray:
@@ -207,13 +205,20 @@ class LearnedFeatures(Stored):
         return np.hstack([rows, _summary(hints)])
 
     def _learn(
-        self, inputs: FloatArray, scores: FloatArray, target_inputs: FloatArray
+        self,
+        inputs: FloatArray,
+        scores: FloatArray,
+        target_inputs: FloatArray,
+        groups: Any,
+        groups_target: Any,
     ) -> tuple[FloatArray, FloatArray]:
         """Grow all trees; return the features of the rows, out-of-fold."""
         scores = without_outliers(scores)
         seeds = [((self.random_state or 0) + repeat) % (LARGEST_SEED + 1) for repeat in range(REPEATS)]
         self.ratios_ = [
-            LikelihoodRatio("hist-gradient-boosting", FOLDS, random_state=seed).fit(inputs, target_inputs)
+            LikelihoodRatio("hist-gradient-boosting", FOLDS, random_state=seed).fit(
+                inputs, target_inputs, groups=groups, groups_target=groups_target
+            )
             for seed in seeds
         ]
         log_odds = np.mean([ratio.source_log_odds_ for ratio in self.ratios_], axis=0)
@@ -221,7 +226,8 @@ class LearnedFeatures(Stored):
         # sorted: the same mean, to the last bit, however the rows are shuffled
         self.norm_ = float(np.exp(np.sort(log_odds)).mean())
         self.source_ratio_ = np.exp(log_odds) / self.norm_
-        fitted = [_cross_fit(inputs, scores, seed) for seed in seeds] if self.predict_score else []
+        held = together(inputs, scores, other=target_inputs, clusters=groups)
+        fitted = [_cross_fit(inputs, scores, seed, held) for seed in seeds] if self.predict_score else []
         models = [model for models, _ in fitted for model in models]
         self.models_ = Trees.of(models) if models else None
         return (
@@ -245,13 +251,17 @@ def _summary(prediction: FloatArray) -> FloatArray:
     return np.column_stack([prediction.max(axis=1), -(prediction * np.log(safe)).sum(axis=1)])
 
 
-def _cross_fit(inputs: FloatArray, scores: FloatArray, seed: int) -> tuple[list[Any], FloatArray]:
+def _cross_fit(
+    inputs: FloatArray, scores: FloatArray, seed: int, groups: IntArray | None
+) -> tuple[list[Any], FloatArray]:
     """Return the fold models and the out-of-fold predictions (n,) of the scores' quantile."""
     order: IntArray = canonical_order(inputs, scores)
     rows, ordered = inputs[order], scores[order]
-    folds = deal_folds(len(rows), min(FOLDS, len(rows)), seed)
+    groups = None if groups is None else groups[order]
+    count = len(rows) if groups is None else len(np.unique(groups))
+    folds = deal_folds(len(rows), min(FOLDS, count), seed, groups)
     own, models = np.empty(len(rows)), []
-    for fold in range(folds.max() + 1):
+    for fold in np.unique(folds):
         held = folds == fold
         training = sampled(np.flatnonzero(~held), TRAINING_ROWS, seed)
         model = HistGradientBoostingRegressor(

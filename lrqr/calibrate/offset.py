@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import numpy as np
 from sklearn.base import clone
 
-from lrqr.arrays import LEVEL, Stored, array, same
+from lrqr.arrays import LEVEL, Stored, array, optional, same
 from lrqr.stats.certificate import Certificate, certify
+from lrqr.stats.folds import canonical_order, fold_rows
 from lrqr.stats.quantiles import weighted_quantile
-from lrqr.stats.ratio import canonical_order, deal_folds
 
 if TYPE_CHECKING:
-    from lrqr.arrays import FloatArray
+    from lrqr.arrays import FloatArray, IntArray
 
 FOLDS = 5
 
@@ -56,21 +56,25 @@ class Offset(Stored):
         Their likelihood ratios.
     level : float
         1-α.
+    unit : float
+        Rows that a new row stands for (`lrqr.stats.folds.group_size`).
     """
 
     STATE: ClassVar[dict[str, Any]] = {
         "residuals": array("n"),
         "ratios": array("n", within="[0, inf)"),
         "level": Annotated[LEVEL, same("level")],
+        "unit": optional(float),
     }
 
     residuals: FloatArray
     ratios: FloatArray
     level: float
+    unit: float = 1.0
 
     def lift(self, ratio: FloatArray) -> FloatArray:
         """Return what to add to the thresholds (m,) of rows with these ratios; may be ``+inf``."""
-        return weighted_quantile(self.residuals, self.ratios, TEST_MASS * ratio, self.level)
+        return weighted_quantile(self.residuals, self.ratios, TEST_MASS * self.unit * ratio, self.level)
 
 
 @dataclass(frozen=True)
@@ -92,6 +96,8 @@ class Evidence:
         ``X_target`` and ``X_source``, where there are such rows.
     lifted : bool
         Whether a weighted quantile of the residuals lifts its thresholds.
+    groups : (n,) array or None
+        Which rows no fold divides, as `lrqr.stats.folds.together` says.
     """
 
     method: Any
@@ -102,6 +108,7 @@ class Evidence:
     features_target: FloatArray
     unlabeled: dict[str, FloatArray]
     lifted: bool
+    groups: IntArray | None = None
 
     def certificate(
         self, thresholds: FloatArray, coverage: float, at_least: float | None = None
@@ -124,12 +131,12 @@ class Evidence:
         n = len(self.scores)
         if n < FOLDS:
             return np.full(n, np.inf)
-        found, fold = np.empty(n), np.empty(n, dtype=np.int64)
-        fold[canonical_order(self.rows, self.features, self.scores)] = deal_folds(n, FOLDS, 0)
+        columns = self.rows, self.features, self.scores
+        found, fold = np.empty(n), fold_rows(columns, FOLDS, 0, self.groups)
         method = clone(self.method).set_params(coverage=shape_level(level) if self.lifted else level)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            for k in range(FOLDS):
+            for k in np.unique(fold):
                 rest, held = fold != k, fold == k
                 ratios, own = (
                     {"ratio": self.ratios[rows]} if method.USES_RATIO else {} for rows in (rest, held)

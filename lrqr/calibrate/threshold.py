@@ -34,12 +34,13 @@ from lrqr.errors import ArtifactError, DataError, UsageError
 from lrqr.methods.estimator import as_ratio, check_coverage
 from lrqr.methods.selection import lighten
 from lrqr.plugins import FEATURE_MAPS, INFINITE, check_choice
+from lrqr.stats.folds import group_size, together
 from lrqr.stats.ratio import LikelihoodRatio
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from lrqr.arrays import FloatArray
+    from lrqr.arrays import FloatArray, IntArray
     from lrqr.plugins import FeatureMap, Infinite
     from lrqr.stats.certificate import Certificate
 
@@ -238,6 +239,8 @@ class ThresholdModel(Stored, BaseEstimator):
         prediction_target: Any = None,
         levels: Iterable[float] = (),
         certify: bool = False,
+        groups: Any = None,
+        groups_target: Any = None,
     ) -> Self:
         """Fit the feature map and the method.
 
@@ -261,13 +264,11 @@ class ThresholdModel(Stored, BaseEstimator):
             that were chosen for ``coverage``, so that each costs one fit without cross-validation.
         certify : bool
             Whether to compute ``certificate_``, which takes five further fits without cross-validation.
+        groups, groups_target : array-like of shape (n1,), (n2,), optional
+            Clusters of the rows: folds keep them whole, as they keep copies of a row, and calibration leaves
+            room for the whole cluster of a new row.
         """
-        X = as_matrix(X, "X")
-        y = as_vector(y, "y", length=X.shape[0])
-        if X.shape[0] == 0:
-            raise DataError("there is no labeled source row to calibrate on")
-        X_target = None if X_target is None else as_matrix(X_target, "X_target", columns=X.shape[1])
-        X_source = None if X_source is None else as_matrix(X_source, "X_source", columns=X.shape[1])
+        X, y, X_target, X_source = _checked(X, y, X_target, X_source)
         method = self._make()
         self.method_, self.coverage_ = _name_of(method), check_coverage(method.coverage)
         self.n_source_, self.n_features_in_ = X.shape
@@ -283,18 +284,20 @@ class ThresholdModel(Stored, BaseEstimator):
         )
         self.learned_: LearnedFeatures | None = None
         self.certificate_: Certificate | None = None
+        held = _together(X, y, X_target, prediction, prediction_target, groups)
         self.unanswered_, levels = 0.0, (self.coverage_, *map(float, levels))
         known = as_ratio(ratio, len(y)) if self.known_ratio_ else None
         found = None
         if self.feature_map_ != "given":
             if X_target is None:
                 X_target, prediction_target = X, prediction
-            learned, own, of_target = self._learn(X, y, X_target, prediction, prediction_target)
+            clusters = {"groups": groups, "groups_target": groups_target}
+            learned, own, of_target = self._learn(X, y, X_target, prediction, prediction_target, clusters)
             self.learned_, light = learned, clone(method)
             lighten(light, len(X), len(X_target))
             found = own, of_target, learned.source_ratio_ if known is None else known
             few, of_target_few = self._shape_features(own), self._shape_features(of_target)
-            self._calibrate(light, levels, few, y, found[2], X_target=of_target_few)
+            self._calibrate(light, levels, few, y, found[2], held, X_target=of_target_few)
             if known is None and self.offset_ is not None:
                 lift = self.offset_.lift(learned.ratio(of_target))
                 self.unanswered_ = float(np.isposinf(lift).mean())
@@ -302,10 +305,10 @@ class ThresholdModel(Stored, BaseEstimator):
                 self.feature_map_, self.learned_ = "given", None
         samples = {"X_target": X_target, "X_source": X_source}
         if self.feature_map_ == "given":
-            self._calibrate(method, levels, X, y, **samples, ratio=ratio)
+            self._calibrate(method, levels, X, y, None, held, **samples, ratio=ratio)
         if certify:
             found = found or self._domains(X, X_target, ratio)
-            evidence = self._evidence(X, y, found, samples)
+            evidence = self._evidence(X, y, found, samples, held)
             held_out = evidence.thresholds(self.coverage_)
             self.certificate_ = evidence.certificate(held_out, self.coverage_, self.at_least)
         return self
@@ -393,18 +396,21 @@ class ThresholdModel(Stored, BaseEstimator):
             raise ArtifactError("levels: residuals must be there unless features are given")
 
     def _learn(
-        self, X: FloatArray, y: FloatArray, X_target: FloatArray, prediction: Any, prediction_target: Any
+        self,
+        X: FloatArray,
+        y: FloatArray,
+        X_target: FloatArray,
+        prediction: Any,
+        prediction_target: Any,
+        clusters: dict[str, Any],
     ) -> tuple[LearnedFeatures, FloatArray, FloatArray]:
         """Learn features, from predictions too if source and target have them alike; return those of both."""
-        alike = prediction is not None and prediction_target is not None
-        if alike:
-            columns = np.shape(prediction)[1:]
-            alike = columns != (0,) and np.shape(prediction_target)[1:] == columns
-        hints = {"prediction": prediction, "prediction_target": prediction_target} if alike else {}
+        both = _both_predicted(prediction, prediction_target)
+        hints = {"prediction": prediction, "prediction_target": prediction_target} if both else {}
         learned = LearnedFeatures(
             predict_score=self.feature_map_ == "learned", random_state=self.random_state
         )
-        self.own_features_ = learned.fit_transform(X, y, X_target, **hints)
+        self.own_features_ = learned.fit_transform(X, y, X_target, **hints, **clusters)
         return learned, *self.own_features_
 
     def _calibrate(
@@ -413,7 +419,8 @@ class ThresholdModel(Stored, BaseEstimator):
         levels: Iterable[float],
         X: FloatArray,
         y: FloatArray,
-        ratios: FloatArray | None = None,
+        ratios: FloatArray | None,
+        groups: IntArray | None,
         **samples: Any,
     ) -> None:
         """Fit the method at each level, and lift it if there are ``ratios`` (n1,) of the calibration rows.
@@ -421,6 +428,9 @@ class ThresholdModel(Stored, BaseEstimator):
         The first level is the promised one. The others take the λ and the ridge that were chosen there, and
         what they warn of concerns nobody.
         """
+        if groups is not None:
+            samples["groups"] = groups
+        unit = 1.0 if ratios is None else group_size(groups, ratios)
         fits: list[tuple[Any, Any]] = []
         tuned: dict[str, float] = {}
         for level in levels:
@@ -434,7 +444,7 @@ class ThresholdModel(Stored, BaseEstimator):
             fits.append((fitted, None if ratios is None else y - fitted.predict(X)))
             tuned = {name: getattr(fitted, f"{name}_") for name in _TUNED if hasattr(fitted, f"{name}_")}
         self.estimator_, residuals = fits[0]
-        self.offset_ = None if ratios is None else Offset(residuals, ratios, self.coverage_)
+        self.offset_ = None if ratios is None else Offset(residuals, ratios, self.coverage_, unit)
         self.levels_ = {level: Level(*fit) for level, fit in zip(list(levels)[1:], fits[1:], strict=True)}
 
     def _domains(
@@ -451,7 +461,9 @@ class ThresholdModel(Stored, BaseEstimator):
         ratios = ratio if self.known_ratio_ else np.exp(own)
         return own[:, None], fitted.target_log_odds_[:, None], np.asarray(ratios)
 
-    def _evidence(self, X: FloatArray, y: FloatArray, found: Any, samples: dict[str, Any]) -> Evidence:
+    def _evidence(
+        self, X: FloatArray, y: FloatArray, found: Any, samples: dict[str, Any], groups: IntArray | None
+    ) -> Evidence:
         """Put together what the method was fitted on, with the λ and the ridge that it chose."""
         own, of_target, ratios = found
         lifted = self.offset_ is not None
@@ -459,7 +471,9 @@ class ThresholdModel(Stored, BaseEstimator):
             X, samples = self._shape_features(own), {"X_target": self._shape_features(of_target)}
         estimator = self.estimator_
         tuned = {name: getattr(estimator, f"{name}_") for name in _TUNED if hasattr(estimator, f"{name}_")}
-        return Evidence(clone(estimator).set_params(**tuned), X, y, ratios, own, of_target, samples, lifted)
+        return Evidence(
+            clone(estimator).set_params(**tuned), X, y, ratios, own, of_target, samples, lifted, groups
+        )
 
     def _shape_features(self, features: FloatArray) -> FloatArray:
         """Return what the method sees: learned features as they are, or one that never varies."""
@@ -476,6 +490,35 @@ def make_estimator(estimator: type[Any], **parameters: Any) -> Any:
     """Make an estimator with those of ``parameters`` that it has."""
     known = inspect.signature(estimator).parameters
     return estimator(**{name: value for name, value in parameters.items() if name in known})
+
+
+def _checked(X: Any, y: Any, X_target: Any, X_source: Any) -> tuple[FloatArray, FloatArray, Any, Any]:
+    """Return features (n1, d), scores (n1,), and the other rows' features where there are such rows."""
+    X = as_matrix(X, "X")
+    y = as_vector(y, "y", length=X.shape[0])
+    if X.shape[0] == 0:
+        raise DataError("there is no labeled source row to calibrate on")
+    X_target = None if X_target is None else as_matrix(X_target, "X_target", columns=X.shape[1])
+    X_source = None if X_source is None else as_matrix(X_source, "X_source", columns=X.shape[1])
+    return X, y, X_target, X_source
+
+
+def _both_predicted(prediction: Any, prediction_target: Any) -> bool:
+    """Return whether source and target bring predictions of the same kind."""
+    if prediction is None or prediction_target is None:
+        return False
+    columns = np.shape(prediction)[1:]
+    return bool(columns != (0,) and np.shape(prediction_target)[1:] == columns)
+
+
+def _together(
+    X: FloatArray, y: FloatArray, X_target: Any, prediction: Any, prediction_target: Any, groups: Any
+) -> IntArray | None:
+    """Return which calibration rows belong together, by all that is known of them."""
+    if _both_predicted(prediction, prediction_target):
+        X = np.column_stack([X, prediction])
+        X_target = None if X_target is None else np.column_stack([X_target, prediction_target])
+    return together(X, y, other=X_target, clusters=groups)
 
 
 def _name_of(estimator: Any) -> str:

@@ -322,7 +322,7 @@ columns = combine(
         help="You have no model: fit this one on half of the source and calibrate on the other half.",
     ),
 )
-features = combine(*map(column, ("features", "exclude", "categorical", "weight")), missing_values)
+features = combine(*map(column, ("features", "exclude", "categorical", "cluster", "weight")), missing_values)
 feature_map = click.option(
     "--feature-map",
     type=Name("feature map", FEATURE_MAPS),

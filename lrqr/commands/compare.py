@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -57,6 +58,7 @@ def compare(
     progress: bool = False,
     on_missing: str = "error",
     roles: Roles | None = None,
+    groups: str | None = None,
     **columns: Any,
 ) -> pd.DataFrame:
     """Calibrate and judge several methods on the same rows.
@@ -91,6 +93,8 @@ def compare(
     on_missing : {"error", "drop", "impute"}
     roles : Roles, optional
         What the columns are for; or give its fields as further keywords.
+    groups : str, optional
+        Column that names clusters of rows, which no split divides: another word for ``cluster``.
     **columns
         Such as ``outcome="y", prediction=("yhat",)``, ``probability=True``, ``features``, ``exclude`` or
         ``weight``.
@@ -123,6 +127,7 @@ def compare(
     if splits < 1:
         raise UsageError(f"the number of splits must be at least 1, got {splits}")
     given = roles if roles is not None else Roles(**columns)
+    given = given if groups is None else replace(given, cluster=groups)
     given, feature_map = inputs.without_map(given, source, feature_map)
     choices = Choices(given, coverage, score, base, on_missing, seed)
     if len(set(methods)) < len(methods):
@@ -236,7 +241,7 @@ def _data(source: Source, target: Source, test: Source, choices: Choices) -> tup
     roles, score = inputs.resolve(choices, source, target, test)
     need = inputs.needed(choices, roles, score)
     found, judged = (inputs.read(data, roles, choices, need=need) for data in (source, test))
-    unlabeled = inputs.read(target, roles, choices, optional=("prediction",))
+    unlabeled = inputs.read(target, roles, choices, optional=("prediction", "cluster"))
     encoder, (labeled, rows, test_rows) = inputs.encode(
         [found, unlabeled, judged], roles, score, choices.on_missing
     )

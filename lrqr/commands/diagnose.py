@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING
 
 from lrqr.calibrate import model as models
@@ -10,6 +11,7 @@ from lrqr.data import doubts, tables
 from lrqr.data.columns import schema_differences
 from lrqr.data.encoder import TableEncoder
 from lrqr.data.formats import open_table
+from lrqr.errors import LrqrWarning
 from lrqr.results import Diagnosed, LabelsNeeded, Schema
 from lrqr.stats.diagnosis import diagnose as compare_features
 from lrqr.stats.power import rows_to_halve, rows_to_tell, spread
@@ -68,6 +70,8 @@ def diagnose(
         coverage=level,
         random_state=seed,
     )
+    for note in result.notes:
+        warnings.warn(note, LrqrWarning, stacklevel=2)
     differences = schema_differences(*frames)
     names = [_unassigned(path, found) for path in (source, target)]
     differences["only_source"] = [name for name in names[0] if name not in names[1]]

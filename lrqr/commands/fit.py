@@ -116,6 +116,8 @@ def fit(
     step("encoding the features")
     encoder, (rows, target_rows, *more) = inputs.encode(samples, roles, how.score, options.on_missing)
     labeled = more.pop() if labeled_target else None
+    for note in one_way.repeated(rows, target_rows).notes:
+        warnings.warn(note, LrqrWarning, stacklevel=2)
     base = None
     if options.base:
         step(f"fitting the base learner {options.base}")
@@ -188,7 +190,7 @@ def _read(paths: Sequence[Path | None], options: FitOptions) -> tuple[list[Sampl
         )
     labeled = inputs.read(source, roles, options, need=inputs.needed(options, roles, score))
     # learned features use the predictions of target rows, where the file has them
-    also = ("prediction", "weight")  # and what predict would refuse is refused now
+    also = ("prediction", "cluster", "weight")  # and what predict would refuse is refused now
     rest = [inputs.read(path, roles, options, optional=also) for path in others if path is not few]
     if few is not None:
         rest.append(inputs.read(few, roles, options, need=inputs.needed(options, roles, score)))
@@ -246,7 +248,8 @@ def _with_base(
 ) -> tuple[BaseLearner, Rows, Rows]:
     """Fit the base learner on one part of the source; return it, the other part and the target, predicted."""
     labels = np.asarray(classes)[source.outcome].tolist() if classes else None
-    training = training_rows(len(source), options.seed, classes=labels)
+    held = source.together(target)
+    training = training_rows(len(source), options.seed, classes=labels, groups=held)
     if training.all():
         raise DataError(f"{len(source)} source rows are too few to fit a base learner and to calibrate")
     learner = one_way.fit_base(str(options.base), source.take(training), classes, options.seed)

@@ -7,6 +7,8 @@ import warnings
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
+import numpy as np
+
 from lrqr import plugins
 from lrqr.calibrate.model import PRECOMPUTED
 from lrqr.calibrate.rows import Rows
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
+    from lrqr.arrays import IntArray
     from lrqr.data.formats import Data as Source
     from lrqr.data.tables import Sample
     from lrqr.plugins import FeatureMap
@@ -106,7 +109,7 @@ def needed(choices: Choices, roles: Roles, score: str) -> list[str]:
     own = score == PRECOMPUTED
     need = ["features", "score" if own else "outcome"]
     need += [] if choices.base or own else ["prediction"]
-    return need + (["weight"] if roles.weight else [])
+    return need + [name for name in ("weight", "cluster") if getattr(roles, name)]
 
 
 def encode(
@@ -123,9 +126,19 @@ def encode(
             sample.score if own else sample.outcome,
             sample.prediction if own or sample.prediction.shape[1] else None,
             sample.weight,
+            clusters_of(sample),
         )
         for sample in samples
     ]
+
+
+def clusters_of(sample: Sample) -> IntArray | None:
+    """Return the number of each row's cluster; a row that names none stands alone."""
+    if sample.cluster is None:
+        return None
+    alone = np.array([name is None for name in sample.cluster], dtype=np.bool_)
+    numbers = np.unique(np.where(alone, "", sample.cluster).astype(str), return_inverse=True)[1]
+    return np.where(alone, len(alone) + np.arange(len(alone)), numbers).astype(np.int64)
 
 
 def check(choices: Choices, roles: Roles, score: str) -> None:

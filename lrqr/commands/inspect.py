@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from lrqr.calibrate.model import CalibratedModel
     from lrqr.data.roles import Roles
 
-_ROLES = ("outcome", "prediction", "score_column", "id", "weight", "categorical", "classes")
+_ROLES = ("outcome", "prediction", "score_column", "cluster", "id", "weight", "categorical", "classes")
 _LARGE = ("overlap", "concentration", "features", "columns")  # of the shift: for the report only
 
 

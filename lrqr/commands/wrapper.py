@@ -9,22 +9,26 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, RegressorMixin, clone
 from sklearn.model_selection import train_test_split
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from lrqr import plugins
 from lrqr.arrays import as_matrix, as_vector, check_seed
+from lrqr.calibrate.base import training_rows
 from lrqr.calibrate.calibrate import Options, calibrate, overlap_warning, two_values
-from lrqr.calibrate.rows import Rows
+from lrqr.calibrate.rows import Rows, coded
 from lrqr.data import doubts
 from lrqr.data.encoder import TableEncoder
 from lrqr.errors import DataError, LrqrWarning, UsageError
 from lrqr.methods.estimator import as_ratio, check_coverage
+from lrqr.stats.folds import as_groups, together
+from lrqr.stats.repeats import Repeats
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from types import ModuleType
 
-    from lrqr.arrays import BoolArray, FloatArray
+    from lrqr.arrays import BoolArray, FloatArray, IntArray
     from lrqr.calibrate.threshold import ThresholdModel
     from lrqr.plugins import FeatureMap, Infinite
 
@@ -119,6 +123,7 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
         X_source: Any = None,
         ratio: Any = None,
         labeled_target: tuple[Any, Any] | None = None,
+        groups: Any = None,
         **others: Any,
     ) -> Self:
         """Fit the model on one part of the rows (unless ``prefit``) and calibrate it on the other.
@@ -139,6 +144,10 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
             20 or more labeled rows from where the model will be used, as a pair like that of the source rows.
             They test whether only the features shifted (``threshold_model_.labeled_.evidence``) and correct
             the thresholds; judge the result on other rows. Not together with ``ratio``.
+        groups : array-like of shape (n,), optional
+            Names of clusters of rows that are not independent: visits of a patient, parts of a document. No
+            split or fold divides one, and calibration leaves room for the whole cluster of a new row. Copies
+            of a row are kept together without being named.
         **others
             Refused by name; of ``sample_weight`` the reason is given.
 
@@ -164,18 +173,20 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
             warnings.warn(message, LrqrWarning, stacklevel=2)
         self._check_outcome(y)
         known = None if ratio is None else as_ratio(ratio, n)
+        clusters = None if groups is None else as_groups(groups, n)
+        belonging, notes = _belonging(X, y, X_target, clusters)
         if self.prefit:
             self.estimator_ = self.estimator
         else:
-            X_train, X, train, held = self._split(X, n)
+            X_train, X, train, held = self._split(X, n, belonging)
             self.estimator_ = clone(self.estimator).fit(X_train, y[train])
-            y, known = y[held], None if known is None else known[held]
+            y, known, clusters = (part if part is None else part[held] for part in (y, known, clusters))
         self.n_features_in_ = np.shape(X)[1]
         self._encoder = _encoder(X, X_target)
         named = getattr(self.estimator_, "feature_names_in_", X.columns) if self._encoder is not None else []
         self._columns = list(named)
         self._after_model(X)
-        source = Rows(self._features(X, "X"), self._outcome(y), self._prediction(X), known)
+        source = Rows(self._features(X, "X"), self._outcome(y), self._prediction(X), known, clusters)
         target = None
         if X_target is not None:
             target = Rows(self._features(X_target, "X_target"), prediction=self._prediction(X_target))
@@ -188,7 +199,7 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
         self._given: tuple[Any, ...] = (source, target, options, samples)
         self._levels = {self.threshold_model_.coverage_: self.threshold_model_}
         apart = None if target is None else overlap_warning(self.threshold_model_, target.features)
-        for message in (self._doubt(source), apart):
+        for message in (*notes, self._doubt(source), apart):
             if message is not None:
                 warnings.warn(message, LrqrWarning, stacklevel=2)
         return self
@@ -296,7 +307,7 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
             )
         return module
 
-    def _split(self, X: Any, n: int) -> Any:
+    def _split(self, X: Any, n: int, groups: IntArray | None) -> Any:
         """Return the rows of X to fit on and to calibrate on, and the numbers of both."""
         if not 0.0 < self.calibration_share < 1.0:
             raise UsageError(f"calibration_share must lie between 0 and 1, got {self.calibration_share}")
@@ -304,6 +315,10 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
             raise DataError(
                 f"{n} rows (n_samples={n}) cannot be split into a part to fit and a part to calibrate on"
             )
+        if groups is not None:
+            mask = training_rows(n, self.random_state, share=1.0 - self.calibration_share, groups=groups)
+            parts = np.flatnonzero(mask), np.flatnonzero(~mask)
+            return *(_safe_indexing(X, rows) for rows in parts), *parts
         return train_test_split(
             X, np.arange(n), test_size=self.calibration_share, random_state=self.random_state
         )
@@ -670,6 +685,14 @@ def _scaled(X: FloatArray) -> bool:
     low, high = X.min(axis=0), X.max(axis=0)
     kinds = ((X.mean(axis=0), X.std(axis=0)), (low, high - low), (middle, third - first))
     return any(bool(np.allclose(a, 0.0, atol=1e-6) and np.allclose(b, 1.0, atol=1e-6)) for a, b in kinds)
+
+
+def _belonging(X: Any, y: Any, X_target: Any, clusters: Any) -> tuple[IntArray | None, list[str]]:
+    """Return which rows no split divides, and what to say of rows that occur more than once."""
+    features, other = coded(X, X_target)
+    outcome = coded(y[:, None])[0][:, 0]
+    notes = Repeats.of(features, other, outcome).notes
+    return together(features, outcome, other=other, clusters=clusters), notes
 
 
 def _is_frame(X: Any) -> bool:

@@ -94,9 +94,9 @@ class Roles:
         patterns such as ``p_*``.
     score_column : str, optional
         A score that the user computed.
-    group, id, weight : str, optional
-        Group to report by; row identifier; known likelihood ratio. (A role is a column: what methods are
-        given as a number per row is called ``ratio``.)
+    group, cluster, id, weight : str, optional
+        Group to report by; name of the rows that belong together; row identifier; known likelihood ratio. (A
+        role is a column: what methods are given as a number per row is called ``ratio``.)
     features : tuple of str, optional
         Features, names or patterns. None: all columns without another role, minus ``exclude``.
     exclude : tuple of str
@@ -128,6 +128,11 @@ class Roles:
     )
     score_column: str | None = _one("--score-column", "score", "Column of scores that you computed yourself.")
     group: str | None = _one("--group", "group", "Report coverage for each value of this column too.")
+    cluster: str | None = _one(
+        "--cluster",
+        "cluster",
+        "Column that names rows which are not independent, such as a patient's: no split divides them.",
+    )
     id: str | None = _one("--id", "id", "Column to carry along as the name of a row.")
     weight: str | None = _one(
         "--weight-column",

@@ -64,8 +64,9 @@ class Sample:
     outcome : array of shape (n,) or None
         float64; int64 class indices if there are classes.
     score, weight : array of shape (n,) or None
-    group : array of strings of shape (n,) or None
-        None for a row that has no group: that is no reason to leave it out.
+    group, cluster : array of strings of shape (n,) or None
+        None for a row that has no group: that is no reason to leave it out. A row without a cluster stands
+        alone.
     id : array of shape (n,)
         The identifier column, or the row number in the file from 0.
     row : int array of shape (n,)
@@ -88,6 +89,7 @@ class Sample:
     id: np.ndarray[Any, Any]
     weight: FloatArray | None
     row: IntArray
+    cluster: np.ndarray[Any, Any] | None = None
     classes: tuple[str, ...] = ()
     dropped: int = 0
     source: str = ""
@@ -98,7 +100,11 @@ class Sample:
 
     def __repr__(self) -> str:
         found = [f"{len(self)} rows", f"{self.features.shape[1]} features"]
-        found += [name for name in ("outcome", "score", "group", "weight") if getattr(self, name) is not None]
+        found += [
+            name
+            for name in ("outcome", "score", "group", "cluster", "weight")
+            if getattr(self, name) is not None
+        ]
         return f"Sample({self.source!r}: {', '.join(found)})"
 
     def take(self, rows: IntArray | BoolArray) -> Sample:
@@ -185,7 +191,8 @@ def read(
     roles : Roles
         Best those that `resolve` returned for source and target together.
     need : sequence of str
-        Roles without which the file is refused: features, prediction, outcome, score, group, id, weight.
+        Roles without which the file is refused: features, prediction, outcome, score, group, cluster, id,
+        weight.
     optional : sequence of str
         Roles that are read where their columns exist. All other columns are not looked at.
     on_missing : {"error", "drop", "impute"}
@@ -426,6 +433,7 @@ class _Reading:
             score=self._number(roles.score_column, "score") if roles.score_column else None,
             weight=self._weight(roles.weight) if roles.weight else None,
             group=col.labels(table[roles.group], roles.group, roles.words) if roles.group else None,
+            cluster=col.labels(table[roles.cluster], roles.cluster, roles.words) if roles.cluster else None,
             id=self._present(roles.id, col.identifiers(table[roles.id])) if roles.id else row,
             row=row,
             classes=roles.classes,

@@ -14,7 +14,7 @@ from lrqr.arrays import NONNEGATIVE, SEED, FloatArray, IntArray, array, row_dot,
 from lrqr.errors import NotConverged
 from lrqr.methods.estimator import ThresholdEstimator, refuse_known, warn_few
 from lrqr.plugins import check_choice
-from lrqr.stats.ratio import canonical_order
+from lrqr.stats.folds import canonical_order
 
 MODES = ("imputed", "randomized", "naive")
 
@@ -177,8 +177,18 @@ class Conditional(ThresholdEstimator):
     mode: Literal["imputed", "randomized", "naive"] = "imputed"
     random_state: SEED = 0
 
-    def fit(self, X: Any, y: Any, *, X_target: Any = None, X_source: Any = None, ratio: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        X_target: Any = None,
+        X_source: Any = None,
+        ratio: Any = None,
+        groups: Any = None,
+    ) -> Self:
         """Regress the scores y (n1,) on the features; the unlabeled rows play no part."""
+        del groups  # nothing is split
         refuse_known(ratio, _REASON)
         features, scores, level = self._start(X, y)
         squarable(scores)

@@ -12,8 +12,8 @@ from scipy.special import expit
 from lrqr.arrays import PAIR, FloatArray, IntArray
 from lrqr.errors import DataError, UsageError
 from lrqr.methods.estimator import OneThreshold, check_clip, warn_few
+from lrqr.stats.folds import canonical_order, deal_folds, together
 from lrqr.stats.quantiles import tolerant_ceil
-from lrqr.stats.ratio import canonical_order, deal_folds
 
 
 @dataclass(repr=False, eq=False)
@@ -57,7 +57,16 @@ class DoublyRobust(OneThreshold):
     grid: int = 100
     clip: PAIR | None = None
 
-    def fit(self, X: Any, y: Any, *, X_target: Any = None, X_source: Any = None, ratio: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        X_target: Any = None,
+        X_source: Any = None,
+        ratio: Any = None,
+        groups: Any = None,
+    ) -> Self:
         """Take the threshold from the scores y (n1,), their rows' ratios and the target's features.
 
         Without ``X_target`` there is nothing to average m over, and G is the weighted distribution of the
@@ -67,17 +76,19 @@ class DoublyRobust(OneThreshold):
         if self.grid < 2:
             raise UsageError(f"grid must be at least 2, got {self.grid!r}")
         check_clip(self.clip, 1.0)
-        ratios = self._resolve(ratio, features, X_target, X_source)
+        ratios = self._resolve(ratio, features, X_target, X_source, groups)
         target_rows = len(features) if X_target is None else len(X_target)
         weights = self._clipped(ratios.calibration, len(ratios.source) / target_rows)
         warn_few(weights, level, finite=True)
         if not weights.any():
             raise DataError("all likelihood ratios of the calibration rows are 0; the target is out of reach")
-        order = canonical_order(features, scores)
-        features, scores, weights = features[order], scores[order], weights[order] / weights.mean()
         target = None if X_target is None else self._rows(X_target, "X_target")
+        held = together(features, scores, other=target, clusters=groups)
+        order = canonical_order(features, scores)
+        held = None if held is None else held[order]
+        features, scores, weights = features[order], scores[order], weights[order] / weights.mean()
         candidates = falling_candidates(scores, level, self.grid)
-        curve = self._curve(features, scores, weights, target, candidates)
+        curve = self._curve(features, scores, weights, target, candidates, held)
         self.threshold_ = falling_threshold(candidates, curve, level)
         return self
 
@@ -96,15 +107,18 @@ class DoublyRobust(OneThreshold):
         weights: FloatArray,
         target: FloatArray | None,
         candidates: FloatArray,
+        groups: IntArray | None = None,
     ) -> Iterator[float]:
         """Yield G at each candidate, as long as the caller asks."""
         if target is None:
             yield from (float((weights * (scores <= theta)).mean()) for theta in candidates)
             return
         target = target[canonical_order(target)]
-        folds = min(self.cross_fit, len(X))
-        fold = deal_folds(len(X), folds, self.random_state) if folds > 1 else np.zeros(len(X), dtype=np.int64)
-        models = [_FoldModel(X, target, fold, k) for k in range(max(folds, 1))]
+        fold = np.zeros(len(X), dtype=np.int64)
+        folds = min(self.cross_fit, len(X) if groups is None else len(np.unique(groups)))
+        if folds > 1:
+            fold = deal_folds(len(X), folds, self.random_state, groups)
+        models = [_FoldModel(X, target, fold, k) for k in np.unique(fold)]
         own = np.empty(len(X))
         for theta in candidates:
             below = (scores <= theta).astype(np.float64)

@@ -19,8 +19,8 @@ from lrqr.methods.divergences import (
 )
 from lrqr.methods.estimator import OneThreshold, warn_few
 from lrqr.plugins import check_choice
+from lrqr.stats.folds import canonical_order
 from lrqr.stats.quantiles import conformal_rank, order_statistic, rows_needed, tolerant_ceil
-from lrqr.stats.ratio import canonical_order
 
 RANKS = ("n+1", "plug-in", "alpha-first")
 
@@ -72,7 +72,16 @@ class DistributionallyRobust(OneThreshold):
     rank: str = "n+1"
     slab: float = 0.1
 
-    def fit(self, X: Any, y: Any, *, X_target: Any = None, X_source: Any = None, ratio: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        X_target: Any = None,
+        X_source: Any = None,
+        ratio: Any = None,
+        groups: Any = None,
+    ) -> Self:
         """Take the threshold from the scores y (n1,); the target matters through the radius only."""
         features, scores, level = self._start(X, y)
         check_divergence(self.divergence)
@@ -82,7 +91,7 @@ class DistributionallyRobust(OneThreshold):
             self.threshold_ = self._slab_threshold(features, scores, level)
             return self
         if self.radius == "estimate":
-            ratios = self._resolve(ratio, features, X_target, X_source)
+            ratios = self._resolve(ratio, features, X_target, X_source, groups)
             self.radius_ = plug_in_radius(ratios.source, ratios.target, self.divergence)
         else:
             self.radius_ = check_radius(float(self.radius))

@@ -52,11 +52,20 @@ class IsotonicRobust(OneThreshold):
     divergence: str = "kl"
     radius: float | Literal["estimate"] = "estimate"
 
-    def fit(self, X: Any, y: Any, *, X_target: Any = None, X_source: Any = None, ratio: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        X_target: Any = None,
+        X_source: Any = None,
+        ratio: Any = None,
+        groups: Any = None,
+    ) -> Self:
         """Take the threshold from the scores y (n1,) in the order of their rows' ratios."""
         features, scores, level = self._start(X, y)
         check_divergence(self.divergence)
-        ratios = self._resolve(ratio, features, X_target, X_source)
+        ratios = self._resolve(ratio, features, X_target, X_source, groups)
         self.radius_ = (
             plug_in_radius(ratios.source, ratios.target, self.divergence)
             if self.radius == "estimate"

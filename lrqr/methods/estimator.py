@@ -28,6 +28,7 @@ from lrqr.arrays import (
     same,
 )
 from lrqr.errors import DataError, LrqrWarning, UsageError
+from lrqr.stats.folds import group_size
 from lrqr.stats.quantiles import rows_needed, weighted_quantile
 from lrqr.stats.ratio import Classifier, LikelihoodRatio, effective_size
 
@@ -160,11 +161,12 @@ class RatioEstimator(ThresholdEstimator):
     cross_fit: int = 5
     random_state: SEED = 0
 
-    def _resolve(self, ratio: Any, X: FloatArray, X_target: Any, X_source: Any) -> Ratios:
+    def _resolve(self, ratio: Any, X: FloatArray, X_target: Any, X_source: Any, groups: Any) -> Ratios:
         """Turn ``fit``'s ``ratio`` into ratios of the rows X (n1,d), X_source (n3,d) and X_target (n2,d).
 
         None fits a likelihood ratio on ``X_source`` (or ``X``) and ``X_target``; a fitted one must have
         been fitted on those very rows; an array (n1,) is the known ratio of the rows of X.
+        ``groups`` are those of X.
         """
         target = None if X_target is None else self._rows(X_target, "X_target")
         source = X if X_source is None else self._rows(X_source, "X_source")
@@ -178,7 +180,7 @@ class RatioEstimator(ThresholdEstimator):
             return Ratios(known, known, None)
         if ratio is None:
             fresh = LikelihoodRatio(self.classifier, self.cross_fit, random_state=self.random_state)
-            self.ratio_ = fresh.fit(source, target)
+            self.ratio_ = fresh.fit(source, target, groups=groups if X_source is None else None)
         else:
             self.ratio_ = ratio
         if len(self.ratio_.source_) != len(source):
@@ -228,6 +230,8 @@ class WeightedThreshold(RatioEstimator):
         Calibration scores and their ratios.
     level_ : float
         The level of the quantile, where that is not the coverage.
+    unit_ : float
+        Rows that a new row stands for: 1, or the mean size of its group where rows come in groups.
     """
 
     STATE: ClassVar[dict[str, Any]] = {
@@ -235,17 +239,29 @@ class WeightedThreshold(RatioEstimator):
         "scores_": array("n"),
         "ratio_": nested(LikelihoodRatio, d="d") | None,
         "weights_": array("n", within="[0, inf)"),
+        "unit_": optional(float),
     }
 
     _: KW_ONLY
     clip: PAIR | None = None
 
-    def fit(self, X: Any, y: Any, *, X_target: Any = None, X_source: Any = None, ratio: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        X_target: Any = None,
+        X_source: Any = None,
+        ratio: Any = None,
+        groups: Any = None,
+    ) -> Self:
         """Store the scores y (n1,) with the ratios of their rows; without ``X_target`` all ratios are 1."""
         features, self.scores_, level = self._start(X, y)
         level = self._nominal(level)
         check_clip(self.clip, np.inf)
-        self.weights_ = self._clipped(self._resolve(ratio, features, X_target, X_source).calibration)
+        ratios = self._resolve(ratio, features, X_target, X_source, groups)
+        self.weights_ = self._clipped(ratios.calibration)
+        self.unit_ = group_size(groups, self.weights_)
         warn_few(self.weights_, level)
         return self
 
@@ -253,8 +269,8 @@ class WeightedThreshold(RatioEstimator):
         """Return each row's threshold (n,) in score units, +inf where its ratio is too large."""
         rows = self._rows(X)
         level = vars(self).get("level_", self.coverage)
-        weights = self._clipped(self._rows_ratio(rows, ratio))
-        return weighted_quantile(self.scores_, self.weights_, weights, level)
+        mass = vars(self).get("unit_", 1.0) * self._clipped(self._rows_ratio(rows, ratio))
+        return weighted_quantile(self.scores_, self.weights_, mass, level)
 
     def _clipped(self, weights: FloatArray) -> FloatArray:
         """Return the weights within ``clip``."""

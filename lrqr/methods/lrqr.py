@@ -146,7 +146,16 @@ class LRQR(ThresholdEstimator):
     largest_norm: POSITIVE | None = None
     beta_range: PAIR | None = None
 
-    def fit(self, X: Any, y: Any, *, X_target: Any = None, X_source: Any = None, ratio: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        X_target: Any = None,
+        X_source: Any = None,
+        ratio: Any = None,
+        groups: Any = None,
+    ) -> Self:
         """Fit the threshold.
 
         Parameters
@@ -161,6 +170,8 @@ class LRQR(ThresholdEstimator):
             Unlabeled source rows; X itself when left out.
         ratio : optional
             Not used; a fitted ratio that is shared with other methods is ignored, known ratios are refused.
+        groups : array-like of shape (n1,), optional
+            Clusters of the rows of X, which share a fold of the cross-validation, as copies of a row do.
         """
         refuse_known(ratio, _REASON)
         self._check_numbers()
@@ -179,7 +190,7 @@ class LRQR(ThresholdEstimator):
             shifted = used - self.score_offset_
             self.score_scale_ = self._scale(shifted, coverage)
             with few_threads(float(rows.size) * rows.shape[1]):
-                solution = self._solve(labeled, shifted / self.score_scale_, target_rows, own_source)
+                solution = self._solve(labeled, shifted / self.score_scale_, target_rows, own_source, groups)
             self._store(solution, center, spread, kept, rows.shape[1])
             # The loss asks on which side of its threshold a score lies: while the lowered ones stay above,
             # the minimum is the same.
@@ -189,7 +200,12 @@ class LRQR(ThresholdEstimator):
         return self
 
     def _solve(
-        self, labeled: FloatArray, scaled: FloatArray, target: FloatArray, source: FloatArray | None
+        self,
+        labeled: FloatArray,
+        scaled: FloatArray,
+        target: FloatArray,
+        source: FloatArray | None,
+        groups: Any,
     ) -> solvers.Solution:
         """Choose λ and the ridge, and solve in standardized features and scaled scores."""
         coverage = float(self.coverage)
@@ -205,6 +221,7 @@ class LRQR(ThresholdEstimator):
             tol=self.tol,
             solver=self.solver,
             random_state=self.random_state,
+            groups=groups,
         )
         strength = self.regularization_ if self.regularization_ > _NO_REGULARIZATION else 0.0
         problem = selections.problem(labeled, scaled, target, source, self.ridge_, coverage, strength)

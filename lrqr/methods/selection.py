@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from lrqr import solvers
-from lrqr.arrays import FloatArray, IntArray
+from lrqr.arrays import FloatArray
 from lrqr.plugins import check_choice
 from lrqr.solvers.problem import Problem
+from lrqr.stats.folds import fold_rows, together
 from lrqr.stats.moments import Moments
-from lrqr.stats.ratio import LikelihoodRatio, canonical_order, deal_folds
+from lrqr.stats.ratio import LikelihoodRatio
 
 RULES = ("auto", "paper")
 
@@ -45,6 +46,7 @@ def select(
     tol: float,
     solver: str,
     random_state: int | None,
+    groups: Any = None,
 ) -> tuple[float, float, list[dict[str, Any]]]:
     """Choose what is "auto" and return (ridge, regularization, table).
 
@@ -75,6 +77,8 @@ def select(
     solver : str
     random_state : int or None
         Seed of the folds and of the ratio.
+    groups : ndarray of shape (n1,), optional
+        Clusters of labeled rows, which share a fold, as copies do.
 
     Returns
     -------
@@ -98,7 +102,10 @@ def select(
             [],
         )
     seed = random_state or 0
-    folds = _deal(seed, X, scores), _deal(seed, X_target)
+    folds = (
+        fold_rows((X, scores), _FOLDS, seed, together(X, scores, other=X_target, clusters=groups)),
+        fold_rows((X_target,), _FOLDS, seed, together(X_target, other=X)),
+    )
     norms = np.empty((_FOLDS, len(ridges), len(grid)))
     losses = np.empty((n1, len(ridges), len(grid)))
     for fold in range(_FOLDS):
@@ -115,7 +122,7 @@ def select(
         mean = norms.mean(axis=0)
         best = divmod(int(_finite(mean).argmin()), len(grid))
         return _table(mean, norms.std(axis=0, ddof=1) / np.sqrt(_FOLDS), best, ridges, grid)
-    mean, spread = _compare(losses, _weights(X, X_target, seed))
+    mean, spread = _compare(losses, _weights(X, X_target, seed, groups))
     near = np.argwhere(mean - mean.min() <= spread)
     best = min(((int(i), int(j)) for i, j in near), key=lambda pair: (ridges[pair[0]], -grid[pair[1]]))
     return _table(mean, spread, best, ridges, grid)
@@ -184,19 +191,11 @@ def _candidates(
     )
 
 
-def _deal(seed: int, *columns: FloatArray) -> IntArray:
-    """Return the fold of each row; shuffled rows take their folds with them."""
-    order = canonical_order(*columns)
-    folds = np.empty(len(order), dtype=np.int64)
-    folds[order] = deal_folds(len(order), _FOLDS, seed)
-    return folds
-
-
-def _weights(X: FloatArray, X_target: FloatArray, seed: int) -> FloatArray:
+def _weights(X: FloatArray, X_target: FloatArray, seed: int, groups: Any) -> FloatArray:
     """Return the out-of-fold likelihood ratio (n1,) of the labeled rows; 1 where the target is the source."""
     if X.shape == X_target.shape and np.array_equal(X, X_target):
         return np.ones(len(X))
-    return LikelihoodRatio(random_state=seed).fit(X, X_target).source_
+    return LikelihoodRatio(random_state=seed).fit(X, X_target, groups=groups).source_
 
 
 def _pinball(held_out: Problem, solution: solvers.Solution) -> FloatArray:

@@ -6,6 +6,7 @@ import numpy as np
 
 from lrqr.arrays import THRESHOLD, FloatArray
 from lrqr.methods.estimator import ThresholdEstimator, refuse_known, warn_few
+from lrqr.stats.folds import group_size
 from lrqr.stats.quantiles import conformal_quantile
 
 _REASON = "split conformal uses no likelihood ratio"
@@ -33,14 +34,23 @@ class SplitConformal(ThresholdEstimator):
 
     STATE: ClassVar[dict[str, Any]] = {"threshold_": THRESHOLD}
 
-    def fit(self, X: Any, y: Any, *, X_target: Any = None, X_source: Any = None, ratio: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        X_target: Any = None,
+        X_source: Any = None,
+        ratio: Any = None,
+        groups: Any = None,
+    ) -> Self:
         """Take the threshold from the scores y (n1,); the features and unlabeled rows play no part."""
         refuse_known(ratio, _REASON)
         _, scores, level = self._start(X, y)
         for name, rows in (("X_target", X_target), ("X_source", X_source)):
             if rows is not None:
                 self._rows(rows, name)
-        self.threshold_ = conformal_quantile(scores, level)
+        self.threshold_ = conformal_quantile(scores, level, group_size(groups, np.ones(len(scores))))
         warn_few(np.ones(len(scores)), level)
         return self
 

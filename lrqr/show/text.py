@@ -312,12 +312,22 @@ def _plus_minus(
     return shown if error is None else f"{shown} ±{short_number(float(scale * error), 2)}"
 
 
+def _copies(result: Diagnosed) -> str:
+    counts = {
+        "source rows": result.copies_source,
+        "target rows": result.copies_target,
+        "target rows that the source has too": result.shared_rows,
+    }
+    return ", ".join(f"{count} {what}" for what, count in counts.items() if count)
+
+
 def _diagnosis(result: Diagnosed) -> str:
     auc = f"{result.auc:.3f}  (95 % interval {result.auc_low:.3f} to {result.auc_high:.3f})"
     rows: list[tuple[str, Any]] = [
         ("verdict", f"{result.verdict} (for a coverage of {fixed_percent(result.nominal)})"),
         ("what may be promised", result.promise),
         ("rows", f"{result.n_source} source, {result.n_target} target"),
+        *[("copies", text) for text in [_copies(result)] if text],
         ("domain AUC", auc),
         ("effective size", f"{result.effective_size:.1f} of {result.n_source} source rows"),
         ("largest weight", f"{fixed_percent(result.largest_weight)} of the total on one row"),

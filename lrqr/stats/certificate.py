@@ -18,7 +18,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from lrqr.stats.ratio import deal_folds, effective_size
+from lrqr.stats.folds import deal_folds
+from lrqr.stats.ratio import effective_size
 
 if TYPE_CHECKING:
     from lrqr.arrays import BoolArray, FloatArray

@@ -15,11 +15,13 @@ from scipy.optimize import brentq
 from scipy.special import kolmogorov
 from scipy.stats import betabinom, norm
 
-from lrqr.arrays import LARGEST, FloatArray, as_matrix, matched_columns
+from lrqr.arrays import LARGEST, FloatArray, IntArray, as_matrix, matched_columns
 from lrqr.errors import DataError, UsageError
 from lrqr.stats.certificate import TAIL_TOO_HEAVY, pareto_k
+from lrqr.stats.folds import copies
 from lrqr.stats.moments import Moments
-from lrqr.stats.ratio import LikelihoodRatio, effective_size, largest_share
+from lrqr.stats.ratio import LikelihoodRatio, area, effective_size, largest_share
+from lrqr.stats.repeats import Repeats
 from lrqr.stats.support import LEVEL, Support
 
 NO_SHIFT, WITHIN_REACH, LITTLE_OVERLAP, NO_OVERLAP = VERDICTS = (
@@ -105,6 +107,9 @@ class Diagnosis:
         Histograms of domain scores; weight carried by the heaviest rows. Pictures for the report.
     support : Support
         Flags new rows.
+    copies_source, copies_target, shared_rows : int
+        Rows that are copies, and target rows that the source has too; see `lrqr.stats.repeats.Repeats`. All
+        other numbers are of distinct rows.
     """
 
     n_source: int
@@ -122,6 +127,9 @@ class Diagnosis:
     overlap: dict[str, list[float]] = field(repr=False)
     concentration: dict[str, list[float]] = field(repr=False)
     support: Support = field(repr=False)
+    copies_source: int = 0
+    copies_target: int = 0
+    shared_rows: int = 0
 
     @property
     def promise(self) -> str:
@@ -132,6 +140,12 @@ class Diagnosis:
                 f"see a moderate one (domain AUC between {self.auc_low:.2f} and {self.auc_high:.2f})."
             )
         return PROMISES[self.verdict]
+
+    @property
+    def notes(self) -> list[str]:
+        """What to say of rows that occur more than once."""
+        counts = self.copies_source, self.copies_target, self.shared_rows
+        return Repeats(self.n_source, self.n_target, *counts).notes
 
     def to_dict(self, *, pictures: bool = False) -> dict[str, Any]:
         """Return the numbers as plain JSON values, with ``pictures`` also those that the report draws."""
@@ -171,6 +185,59 @@ def diagnose(
     >>> diagnose(rng.uniform(0, 1, (200, 1)), rng.uniform(2, 3, (200, 1))).verdict
     'no overlap'
     """
+    source, target, names = _compared(X_source, X_target, names, coverage)
+    ratio = ratio or LikelihoodRatio(random_state=random_state).fit(source, target)
+    if (len(ratio.source_), len(ratio.target_)) != (len(source), len(target)):
+        raise UsageError("the ratio was not fitted on these source and target rows")
+
+    repeats = Repeats.of(source, target)
+    counts = len(source), len(target)
+    # of copies one: they are no further evidence
+    own, other = _distinct(source, target), _distinct(target, source)
+    source, target = source[own], target[other]
+    source_odds, target_odds, weights = (
+        ratio.source_log_odds_[own],
+        ratio.target_log_odds_[other],
+        ratio.source_[own],
+    )
+    auc = area(source_odds, target_odds)
+    low, high = area_interval(auc, len(source), len(target))
+    ceiling = _ceiling(source_odds)
+    support = _with_direction(Support.of(source, random_state=random_state), ratio, ceiling)
+    beyond = target_odds > ceiling
+    far = int((support.far(target) | beyond).sum())
+    expected = support.expected + (1.0 - support.expected) / (len(source) + 1.0)
+    outside = max(far / len(target) - expected, 0.0) / (1.0 - expected)
+    size, share, tail = effective_size(weights), largest_share(weights), pareto_k(weights)
+    alike = (
+        low <= 0.5
+        and _chance(far, len(target), expected, len(support.reference)) > _SURPRISE
+        and _least_chance(source, target) > _SURPRISE
+    )
+    return Diagnosis(
+        n_source=counts[0],
+        n_target=counts[1],
+        auc=auc,
+        auc_low=low,
+        auc_high=max(high, 0.5),
+        effective_size=size,
+        largest_weight=share,
+        pareto_k=tail,
+        outside_support=float(outside),
+        negative_mass=_negative_mass(source, target),
+        verdict=_verdict(alike, outside, size, share, tail, coverage),
+        features=_features(source, target, names, ratio),
+        overlap=_overlap(ratio),
+        concentration=_concentration(weights),
+        support=support,
+        **repeats.to_dict(),
+    )
+
+
+def _compared(
+    X_source: Any, X_target: Any, names: Sequence[str] | None, coverage: float
+) -> tuple[FloatArray, FloatArray, list[str]]:
+    """Return source and target rows with the names of their features; refuse what cannot be compared."""
     X_source, X_target, found = matched_columns(X_source, X_target)
     names = found if names is None else list(names)
     source = as_matrix(X_source, "X_source")
@@ -192,40 +259,12 @@ def diagnose(
             f"feature {name!r} has values up to {size:.3g} in size, beyond {LARGEST:g} too large to be "
             "squared; use another unit, or leave the feature out"
         )
-    ratio = ratio or LikelihoodRatio(random_state=random_state).fit(source, target)
-    if (len(ratio.source_), len(ratio.target_)) != (len(source), len(target)):
-        raise UsageError("the ratio was not fitted on these source and target rows")
+    return source, target, names
 
-    low, high = area_interval(ratio.auc_, len(source), len(target))
-    ceiling = _ceiling(ratio.source_log_odds_)
-    support = _with_direction(Support.of(source, random_state=random_state), ratio, ceiling)
-    beyond = ratio.target_log_odds_ > ceiling
-    far = int((support.far(target) | beyond).sum())
-    expected = support.expected + (1.0 - support.expected) / (len(source) + 1.0)
-    outside = max(far / len(target) - expected, 0.0) / (1.0 - expected)
-    size, share, tail = effective_size(ratio.source_), largest_share(ratio.source_), pareto_k(ratio.source_)
-    alike = (
-        low <= 0.5
-        and _chance(far, len(target), expected, len(support.reference)) > _SURPRISE
-        and _least_chance(source, target) > _SURPRISE
-    )
-    return Diagnosis(
-        n_source=len(source),
-        n_target=len(target),
-        auc=float(ratio.auc_),
-        auc_low=low,
-        auc_high=max(high, 0.5),
-        effective_size=size,
-        largest_weight=share,
-        pareto_k=tail,
-        outside_support=float(outside),
-        negative_mass=_negative_mass(source, target),
-        verdict=_verdict(alike, outside, size, share, tail, coverage),
-        features=_features(source, target, names, ratio),
-        overlap=_overlap(ratio),
-        concentration=_concentration(ratio.source_),
-        support=support,
-    )
+
+def _distinct(rows: FloatArray, other: FloatArray) -> IntArray:
+    """Return the first of each row and its copies, in order."""
+    return np.sort(np.unique(copies(rows, other=other), return_index=True)[1])
 
 
 def area_interval(

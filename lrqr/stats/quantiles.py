@@ -30,17 +30,18 @@ def tolerant_ceil(value: float) -> int:
     return math.ceil(value)
 
 
-def conformal_rank(n: int, level: float) -> int:
+def conformal_rank(n: int, level: float, unit: float = 1.0) -> int:
     """Return k = ⌈(n+1)·level⌉, the rank of the conformal threshold among n scores.
 
-    It may exceed n (threshold +inf) or be at most 0 (threshold -inf).
+    It may exceed n (threshold +inf) or be at most 0 (threshold -inf). Where a new row stands for ``unit``
+    rows, since rows come in groups, k = ⌈(n+unit)·level⌉.
 
     Examples
     --------
     >>> conformal_rank(9, 0.9), conformal_rank(8, 0.9), conformal_rank(99, 0.9)
     (9, 9, 90)
     """
-    return tolerant_ceil((n + 1) * level)
+    return tolerant_ceil((n + unit) * level)
 
 
 def rows_needed(level: float) -> int:
@@ -63,7 +64,7 @@ def order_statistic(scores: FloatArray, rank: int) -> float:
     return float(np.partition(scores, rank - 1)[rank - 1])
 
 
-def conformal_quantile(scores: FloatArray, level: float) -> float:
+def conformal_quantile(scores: FloatArray, level: float, unit: float = 1.0) -> float:
     """Return the split conformal threshold: the ⌈(n+1)·level⌉-th smallest score.
 
     Parameters
@@ -72,6 +73,8 @@ def conformal_quantile(scores: FloatArray, level: float) -> float:
         Calibration scores, in any order.
     level : float
         The wanted coverage, 1-α.
+    unit : float
+        Rows that a new row stands for; see `lrqr.stats.folds.group_size`.
 
     Returns
     -------
@@ -85,7 +88,7 @@ def conformal_quantile(scores: FloatArray, level: float) -> float:
     >>> conformal_quantile(np.arange(1.0, 9.0), 0.9)
     inf
     """
-    return order_statistic(scores, conformal_rank(scores.shape[0], level))
+    return order_statistic(scores, conformal_rank(scores.shape[0], level, unit))
 
 
 def weighted_quantile(

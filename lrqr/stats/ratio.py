@@ -38,6 +38,7 @@ from lrqr.arrays import (
 )
 from lrqr.errors import ArtifactError, DataError, UsageError
 from lrqr.plugins import suggest
+from lrqr.stats.folds import canonical_order, deal_folds, together
 from lrqr.stats.trees import Trees, grown
 
 TRAINING_ROWS = 50_000
@@ -74,38 +75,11 @@ def largest_share(weights: FloatArray) -> float:
     return float(weights.max()) / total if total > 0.0 else 1.0
 
 
-def canonical_order(*columns: FloatArray) -> IntArray:
-    """Return an order of the rows that depends on their contents only (first array first).
-
-    Folds are dealt out and models fitted in this order, so that shuffled rows give the same model.
-    """
-    keys = [key for block in columns for key in np.atleast_2d(block.T) if key.size]
-    if not keys:  # rows without a column are all alike
-        return np.arange(len(columns[0]), dtype=np.int64)
-    order = np.arange(len(keys[0]), dtype=np.int64)
-    unsettled, count = order.copy(), 1
-    while len(unsettled):  # by the first columns; rows that tie there by more of them
-        rows = np.sort(order[unsettled])
-        first = [key[rows] for key in keys[:count]]
-        by = np.lexsort(first[::-1])
-        order[unsettled] = rows[by]
-        same = np.all([key[by][1:] == key[by][:-1] for key in first], axis=0)
-        tied = np.append(False, same) | np.append(same, False)
-        unsettled = unsettled[tied] if count < len(keys) else unsettled[:0]
-        count *= 4
-    return order
-
-
 def sampled(rows: IntArray, most: int, random_state: int) -> IntArray:
     """Return at most so many of these rows, drawn without replacement, in their order."""
     if len(rows) <= most:
         return rows
     return np.sort(np.random.default_rng(random_state).choice(rows, most, replace=False))
-
-
-def deal_folds(n: int, folds: int, random_state: int) -> IntArray:
-    """Return the fold of each of n rows, sizes as equal as can be; the same n gives the same folds."""
-    return np.random.default_rng(random_state).permutation(n) % folds
 
 
 @dataclass(repr=False, eq=False)
@@ -165,8 +139,13 @@ class LikelihoodRatio(Stored, BaseEstimator):
     random_state: SEED = 0
 
     @few_threads()
-    def fit(self, X_source: Any, X_target: Any) -> Self:
-        """Fit on source rows (n_s, d) and target rows (n_t, d)."""
+    def fit(
+        self, X_source: Any, X_target: Any, *, groups: IntArray | None = None, groups_target: Any = None
+    ) -> Self:
+        """Fit on source rows (n_s, d) and target rows (n_t, d).
+
+        ``groups`` (n_s,) and ``groups_target`` (n_t,) name clusters of rows that share a fold, as copies do.
+        """
         check_seed(self.random_state)
         source = as_matrix(X_source, "X_source")
         target = as_matrix(X_target, "X_target", columns=source.shape[1])
@@ -186,12 +165,16 @@ class LikelihoodRatio(Stored, BaseEstimator):
         orders = canonical_order(source), canonical_order(target)
         rows = np.vstack([source[orders[0]], target[orders[1]]])
         labels = np.repeat([0, 1], [len(source), len(target)])
-        folds = self._folds(len(source), len(target))
+        folds = self._folds(
+            together(source, other=target, clusters=groups),
+            together(target, other=source, clusters=groups_target),
+            *orders,
+        )
         fit = self._fit_logistic if self.classifier == "logistic" else self._fit_trees
         fitted, own = fit(rows, labels, folds), np.empty(len(rows))
         own[np.concatenate([orders[0], len(source) + orders[1]])] = fitted
         self.source_log_odds_, self.target_log_odds_ = own[: len(source)], own[len(source) :]
-        self.auc_ = _auc(self.source_log_odds_, self.target_log_odds_)
+        self.auc_ = area(self.source_log_odds_, self.target_log_odds_)
         # summed in canonical order: the same mean, to the last bit, however the rows are shuffled
         self.norm_ = float(self._ratio(fitted[: len(source)]).mean()) if self.normalize else 1.0
         self.source_ = self._ratio(self.source_log_odds_) / self.norm_
@@ -223,14 +206,30 @@ class LikelihoodRatio(Stored, BaseEstimator):
         if self.classifier != "logistic" and len(self.models_.base) != len(self.priors_):
             raise ArtifactError(f"fitted.priors_ must hold {len(self.models_.base)} numbers")
 
-    def _folds(self, n_source: int, n_target: int) -> list[tuple[IntArray, IntArray]]:
-        """Return (training rows, held-out rows) of each fold; one fold of everything below 2."""
-        count = min(self.cross_fit, n_source, n_target)
+    def _folds(
+        self, source: IntArray | None, target: IntArray | None, *orders: IntArray
+    ) -> list[tuple[IntArray, IntArray]]:
+        """Return (training rows, held-out rows) of each fold, in canonical order; all of both below 2."""
+        groups = [
+            own if own is None else own[order] for own, order in zip((source, target), orders, strict=True)
+        ]
+        counts = [
+            len(order) if own is None else len(np.unique(own))
+            for own, order in zip(groups, orders, strict=True)
+        ]
+        count = min(self.cross_fit, *counts)
         if count < 2:
-            everything = np.arange(n_source + n_target)
+            everything = np.arange(sum(map(len, orders)))
             return [(everything, everything)]
-        fold = np.concatenate([deal_folds(n, count, self.random_state) for n in (n_source, n_target)])
-        return [(self._training(fold != k, n_source), np.flatnonzero(fold == k)) for k in range(count)]
+        fold = np.concatenate(
+            [
+                deal_folds(len(order), count, self.random_state, own)
+                for own, order in zip(groups, orders, strict=True)
+            ]
+        )
+        return [
+            (self._training(fold != k, len(orders[0])), np.flatnonzero(fold == k)) for k in np.unique(fold)
+        ]
 
     def _training(self, kept: BoolArray, n_source: int) -> IntArray:
         """Return the rows to train on, `TRAINING_ROWS` at most: of the smaller domain all, up to a half."""
@@ -311,7 +310,7 @@ def _safe_scale(rows: FloatArray) -> FloatArray:
     return np.where(scale <= 1e-12 * np.abs(rows).max(axis=0), 1.0, scale)
 
 
-def _auc(source: FloatArray, target: FloatArray) -> float:
+def area(source: FloatArray, target: FloatArray) -> float:
     """Return P(log-odds of a target row > of a source row), ties half."""
     ranks = rankdata(np.concatenate([source, target]))[len(source) :]
     return float((ranks.sum() / len(target) - (len(target) + 1) / 2) / len(source))

@@ -215,7 +215,8 @@ def drawn(
     if not train_share:
         return data
     labels = np.asarray(data.classes)[data.source.outcome].tolist() if data.classes else None
-    training = training_rows(len(data.source), seed, classes=labels, share=train_share)
+    held = data.source.together(data.target)
+    training = training_rows(len(data.source), seed, classes=labels, share=train_share, groups=held)
     return replace(data, train=data.source.take(training), source=data.source.take(~training))
 
 
