@@ -9,7 +9,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-EXPERIMENTS := communities lambda-ablation mmlu rxrx1 corrupted-cifar real-shifts selection selection-fresh baseline-choices
+EXPERIMENTS := communities lambda-ablation mmlu rxrx1 corrupted-cifar real-shifts selection selection-fresh baseline-choices natural-shifts few-labels
 # The files whose heavy tests CI runs; those of the others are searches for hard inputs: make test-slow.
 HEAVY := $(addprefix tests/test_,$(addsuffix .py,coverage coverage_lrqr diagnostics learned report documents reproduce repository site))
 # make communities SPLITS=20 JOBS=2
