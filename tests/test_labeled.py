@@ -15,6 +15,7 @@ from lrqr import ConformalRegressor, load
 from lrqr.calibrate.labeled import Correction, Sample, agreement, correct, learn
 from lrqr.errors import DataError, LrqrWarning, UsageError
 from lrqr.stats.power import power, rows_to_halve, rows_to_tell, spread
+from lrqr.stats.quantiles import conformal_quantile
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -152,6 +153,17 @@ def test_a_source_that_covers_all_cannot_take_more_than_the_labels_allow(seed: i
     correction, mass = correct(tiny, target, LEVEL, folds)
     assert mass >= 0.5
     assert np.mean(target.scores <= correction.apply(target.thresholds)) >= 1.0 - 0.1 / 0.5
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_source_that_was_not_trusted_does_not_lower_thresholds(seed: int) -> None:
+    """Thresholds above what the source asks for, as a floor makes them, and labels that bear them out."""
+    source, target, folds = samples(60, drift=1.3, seed=seed)
+    raised = Sample(source.scores, 1.3 * source.thresholds, source.weights)
+    theirs = Sample(target.scores, 1.3 * target.thresholds, target.weights)
+    correction, _ = correct(raised, theirs, LEVEL, folds)
+    alone = conformal_quantile(theirs.scores - theirs.thresholds, LEVEL - 0.01)
+    assert correction.offset >= min(0.0, alone) - 1e-9
 
 
 def test_the_mass_of_the_source_falls_as_labels_disagree() -> None:

@@ -222,6 +222,9 @@ def correct(source: Sample, target: Sample, level: float, folds: IntArray) -> tu
     total = source.weights.sum()
     constant = float(weighted_quantile(source.scores, source.weights, np.zeros(1), level)[0])
     constant = constant if np.isfinite(constant) else 0.0
+    # a floor above what the source's ratios ask for is there because they are not trusted: nor are they here
+    excess = float(weighted_quantile(source.residuals(1.0, 0.0), source.weights, np.zeros(1), level)[0])
+    excess = min(excess, 0.0) if np.isfinite(excess) else 0.0
     residuals, masses = np.empty(len(folds)), np.empty(len(folds))
     for fold in range(_FOLDS):
         held = folds == fold
@@ -231,7 +234,7 @@ def correct(source: Sample, target: Sample, level: float, folds: IntArray) -> tu
     share, _ = _choose(source, target, level, constant)
     mass = float(masses.mean())
     pooled = weighted_quantile(
-        np.concatenate([residuals, source.residuals(share, constant)]),
+        np.concatenate([residuals, source.residuals(share, constant) - excess]),
         np.concatenate([masses / len(folds), (1.0 - mass) * source.weights / total]),
         np.array([TEST_MASS * mass / len(folds)]),
         level,
