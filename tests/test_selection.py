@@ -12,10 +12,10 @@ from sklearn.linear_model import QuantileRegressor
 
 from lrqr import solvers
 from lrqr.errors import UsageError
-from lrqr.methods import selection
+from lrqr.methods import selection, weighted
 from lrqr.methods.lrqr import LRQR
 from lrqr.solvers.problem import Problem
-from lrqr.stats.folds import fold_rows, weighted
+from lrqr.stats.folds import fold_rows
 from lrqr.stats.moments import Moments
 from lrqr.stats.ratio import LikelihoodRatio
 from lrqr.study import config
@@ -165,7 +165,7 @@ def test_without_a_pull_the_criterion_is_that_of_quantile_regression() -> None:
     """λ = 0 and no shift: the ridge does not matter, and the loss is scikit-learn's held-out pinball loss."""
     X, scores, _ = draw()
     table = choose(X, scores, X, regularization=0.0)[2]
-    folds = selection._deal(0, X, scores)
+    folds = fold_rows((X, scores), 3, 0)
     losses = []
     for k in range(3):
         inside = folds != k

@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 
 _TUNED = ("regularization", "ridge")
 _ROUNDING = 2.0 * np.finfo(np.float64).eps
+_ACCURACY = 1e-6  # of a solved threshold, in units of the scores
+_SAME = 1e-9  # in the same units: scores that differ by no more differ by rounding alone
 
 ENOUGH = (100, 50)
 """Source and target rows from which on ``"auto"`` learns."""
@@ -183,6 +185,10 @@ class ThresholdModel(Stored, BaseEstimator):
         The method at the further levels that `fit` was asked for; see `at`.
     largest_score_ : float
         The largest finite calibration score, in score units (what ``infinite="clip"`` puts for infinity).
+    lattice_ : array of shape (k,) or None
+        The calibration scores that occur more than once, as scores of ratings and counts do.
+    accuracy_ : float
+        How far from one of these a threshold may be by the solver's accuracy alone: then it is put there.
     known_ratio_ : bool
         Whether `predict` asks for the known ratios of its rows.
     n_source_ : int
@@ -193,6 +199,8 @@ class ThresholdModel(Stored, BaseEstimator):
 
     STATE: ClassVar[dict[str, Any]] = {
         "labeled_": optional(nested(Labeled) | None),
+        "lattice_": optional(array("k", rising=True) | None),
+        "accuracy_": optional(float),
         "method_": Annotated[one_of(*plugins.names("methods")), same("method")],
         "feature_map_": one_of("given", "learned", "constant"),
         "coverage_": Annotated[LEVEL, same("level")],
@@ -208,6 +216,8 @@ class ThresholdModel(Stored, BaseEstimator):
     }
 
     labeled_: Labeled | None = None
+    lattice_: FloatArray | None = None
+    accuracy_: float = 0.0
     own_features_: tuple[FloatArray | None, FloatArray | None] = None, None  # out-of-fold, not stored
 
     def __init__(
@@ -306,6 +316,7 @@ class ThresholdModel(Stored, BaseEstimator):
         samples = {"X_target": X_target, "X_source": X_source}
         if self.feature_map_ == "given":
             self._calibrate(method, levels, X, y, None, held, **samples, ratio=ratio)
+        self.lattice_, self.accuracy_ = _lattice(y, getattr(self.estimator_, "score_scale_", None))
         if certify:
             found = found or self._domains(X, X_target, ratio)
             evidence = self._evidence(X, y, found, samples, held)
@@ -377,7 +388,9 @@ class ThresholdModel(Stored, BaseEstimator):
         return self.learned_.transform(X, prediction=prediction if self.learned_.n_predictions_ else None)
 
     def _answer(self, thresholds: FloatArray, infinite: Infinite) -> FloatArray:
-        """Correct thresholds by what labeled target rows say, and apply the policy for infinite ones."""
+        """Put thresholds on repeated scores, correct them by labeled target rows, treat infinite ones."""
+        if self.lattice_ is not None:
+            thresholds = _snapped(thresholds, self.lattice_, self.accuracy_)
         if self.labeled_ is not None:
             thresholds = self.labeled_.apply(thresholds, self.coverage_)
         return cap_infinite(thresholds, infinite, self.largest_score_)
@@ -490,6 +503,29 @@ def make_estimator(estimator: type[Any], **parameters: Any) -> Any:
     """Make an estimator with those of ``parameters`` that it has."""
     known = inspect.signature(estimator).parameters
     return estimator(**{name: value for name, value in parameters.items() if name in known})
+
+
+def _lattice(scores: FloatArray, scale: float | None) -> tuple[FloatArray | None, float]:
+    """Return the scores that occur more than once (of those alike but for rounding the largest), an accuracy.
+
+    ``scale`` is the unit of the scores; None: their largest in size, but for the largest tenth.
+    """
+    unit = float(np.quantile(np.abs(scores), 0.9)) if scale is None else scale
+    ordered = np.sort(scores)
+    last = np.append(np.diff(ordered) > _SAME * unit, True)
+    repeated = np.diff(np.flatnonzero(last), prepend=-1) > 1
+    lattice = ordered[last][repeated]
+    return (lattice, _ACCURACY * unit) if lattice.size else (None, 0.0)
+
+
+def _snapped(thresholds: FloatArray, lattice: FloatArray, accuracy: float) -> FloatArray:
+    """Return thresholds (n,), those within ``accuracy`` of a point of the lattice at that point."""
+    ends = np.concatenate([[-np.inf], lattice, [np.inf]])
+    above = np.searchsorted(ends, thresholds, side="left").clip(1, len(ends) - 1)
+    up, down = ends[above], ends[above - 1]
+    finite = np.where(np.isfinite(thresholds), thresholds, np.nan)
+    lowered = np.where(finite - down <= accuracy, down, thresholds)
+    return np.where(up - finite <= accuracy, up, lowered)
 
 
 def _checked(X: Any, y: Any, X_target: Any, X_source: Any) -> tuple[FloatArray, FloatArray, Any, Any]:
