@@ -9,7 +9,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-EXPERIMENTS := communities lambda-ablation mmlu rxrx1 corrupted-cifar real-shifts selection selection-fresh baseline-choices natural-shifts few-labels
+EXPERIMENTS := communities lambda-ablation mmlu mmlu-components mmlu-all rxrx1 corrupted-cifar theory real-shifts selection selection-fresh baseline-choices baseline-in-sample natural-shifts few-labels
 # The files whose heavy tests CI runs; those of the others are searches for hard inputs: make test-slow.
 HEAVY := $(addprefix tests/test_,$(addsuffix .py,coverage coverage_lrqr diagnostics learned report documents reproduce repository site))
 # make communities SPLITS=20 JOBS=2
@@ -97,7 +97,7 @@ dist: $(STAMP) ## build sdist and wheel, and try the wheel in a new environment
 	$(BIN)/python scripts/try_wheel.py dist
 
 reproduce: ## all experiments but rxrx1, whose data are not shipped; SPLITS=20 for a short version
-	$(MAKE) $(filter-out rxrx1,$(EXPERIMENTS))
+	$(MAKE) $(filter-out rxrx1 mmlu-all,$(EXPERIMENTS))
 
 $(EXPERIMENTS): $(STAMP)
 	$(BIN)/lrqr reproduce $@ $(if $(SPLITS),--splits $(SPLITS),--check) --jobs $(JOBS) -o runs

@@ -14,12 +14,12 @@ from lrqr import plugins
 from lrqr.cli import cli
 from lrqr.errors import DataError, UsageError
 from lrqr.study import datasets
-from lrqr.study.datasets import Rows, communities, corrupted_cifar, mmlu, rxrx1, synthetic
+from lrqr.study.datasets import Rows, communities, corrupted_cifar, mmlu, rxrx1, synthetic, theory
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-SHIPPED = ("communities", "corrupted-cifar", "gas-turbine", "mmlu", "poverty-map", "synthetic")
+SHIPPED = ("communities", "corrupted-cifar", "gas-turbine", "mmlu", "poverty-map", "synthetic", "theory")
 CASES = [(name, shift) for name in SHIPPED for shift in plugins.load("study.datasets", name).SHIFTS]
 
 
@@ -68,7 +68,9 @@ def test_a_split_is_finite_labeled_where_it_should_be_and_repeatable(name: str, 
     )
 
 
-@pytest.mark.parametrize(("name", "shift"), [case for case in CASES if case[0] != "synthetic"])
+@pytest.mark.parametrize(
+    ("name", "shift"), [case for case in CASES if case[0] not in ("synthetic", "theory")]
+)
 def test_parts_are_disjoint_rows_of_the_table(name: str, shift: str) -> None:
     """No row serves twice: the parts together hold no more copies of a row than the table does."""
     data = plugins.load("study.datasets", name).split(shift, seed=1)
@@ -258,3 +260,22 @@ def test_split_writes_disjoint_parts_with_predictions(name: str, predictions: in
     again = CliRunner().invoke(cli, ["datasets", "split", name, "-o", str(tmp_path)])
     assert again.exit_code != 0
     assert "exists" in again.output
+
+
+@pytest.mark.parametrize("shift", theory.SHIFTS)
+def test_the_theory_has_its_ratio_and_its_own_unlabeled_rows(shift: str) -> None:
+    """Weighted by the ratio, source rows have the target's mean; the numbers of rows are those asked for."""
+    data = theory.split(shift, seed=5, d=3, labeled_rows=40_000, unlabeled_rows=30_000, test_rows=20_000)
+    assert (len(data.source), len(data.unlabeled), len(data.target)) == (40_000, 30_000, 30_000)
+    ratio = data.source.ratio
+    assert ratio.mean() == pytest.approx(1.0, abs=0.02)
+    weighted = (ratio[:, None] * data.source.features).mean(axis=0)
+    np.testing.assert_allclose(weighted, data.target.features.mean(axis=0), atol=0.02)
+    np.testing.assert_allclose(data.unlabeled.mean(axis=0), 0.0, atol=0.02)
+    scores = np.abs(data.source.outcome)
+    assert (shift == "inside") == (
+        np.linalg.lstsq(np.c_[np.ones(40_000), data.source.features], ratio)[1][0] < 1e-6
+    )
+    assert (scores <= 1.645 * (1.0 + data.source.features[:, :2] @ [0.5, 0.4])).mean() == pytest.approx(
+        0.9, abs=0.01
+    )

@@ -120,11 +120,13 @@ def _path(experiment: Experiment, result: Comparison) -> Figure:
         for entry in experiment.expanded()
         if entry.parameters.get("regularization", "auto") != "auto"
     }
-    ridges = sorted({m.ridge for p in result.panels for m in p.methods if m.name in fixed and m.ridge})
+    ridges = sorted(
+        {m.ridge for p in result.panels for m in p.methods if m.name in fixed and m.ridge is not None}
+    )
     figure, stacks = _grid(experiment, len(result.panels), rows=1, height=2.6)
     for (axis,), panel in zip(stacks, result.panels, strict=True):
         for place, ridge in enumerate(ridges):
-            own = [m for m in panel.methods if m.ridge and abs(m.ridge - ridge) <= 1e-5 * ridge]
+            own = [m for m in panel.methods if m.ridge is not None and abs(m.ridge - ridge) <= 1e-5 * ridge]
             line = sorted((m for m in own if m.name in fixed), key=lambda m: m.regularization or 0.0)
             chosen = [m for m in own if m.name not in fixed]
             color = SERIES[place % len(SERIES)]
@@ -142,6 +144,8 @@ def _path(experiment: Experiment, result: Comparison) -> Figure:
             stars = [m.regularization or 0.0 for m in chosen], [m.coverage or 0.0 for m in chosen]
             axis.plot(*stars, linestyle="none", marker="*", markersize=13, color=color, markeredgecolor=INK)
         axis.set_xlabel("λ")
+        if experiment.figure.logarithmic:
+            axis.set_xscale("symlog", linthresh=min(m.regularization for m in line if m.regularization))
     _finish_coverage([axis for (axis,) in stacks], result)
     stacks[0][0].set_ylabel("target coverage")
     stacks[0][0].legend()

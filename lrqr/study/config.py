@@ -249,12 +249,13 @@ class Published(_Strict):
 
 
 class Figure(_Strict):
-    """What to draw: coverage and size of each method, or coverage along a grid of λ."""
+    """What to draw: coverage and size of each method, or coverage along a grid of λ (``logarithmic``)."""
 
     kind: Literal["methods", "path"] = "methods"
     title: str = ""
     size_label: str = "mean size"
     columns: Count = 4
+    logarithmic: bool = False
 
 
 class Experiment(_Strict):

@@ -138,7 +138,11 @@ def evaluate(
             warnings.simplefilter("always")
             try:
                 model, fitting = _fitted(
-                    before, method, (source, data.target, labeled), how, shared if estimate else None
+                    before,
+                    method,
+                    (source, data.target, labeled, data.unlabeled),
+                    how,
+                    shared if estimate else None,
                 )
                 start = time.perf_counter()
                 thresholds = thresholds_of(model, test)
@@ -160,7 +164,7 @@ def _shared(data: ShiftData, ratio: Ratio, seed: int) -> tuple[LikelihoodRatio, 
     """Fit the ratio that all methods share; return it, how long that took, and what it says of the split."""
     start = time.perf_counter()
     shared = LikelihoodRatio(**ratio.model_dump(), random_state=seed)
-    shared.fit(data.source.features, data.target.features)
+    shared.fit(data.source.features if data.unlabeled is None else data.unlabeled, data.target.features)
     facts = {"auc": shared.auc_, "effective_size": effective_size(shared.source_)}
     return shared, time.perf_counter() - start, facts
 
@@ -168,20 +172,21 @@ def _shared(data: ShiftData, ratio: Ratio, seed: int) -> tuple[LikelihoodRatio, 
 def _fitted(
     before: dict[str, tuple[ThresholdModel, float]],
     method: Method,
-    rows: tuple[Rows, Rows, Rows],
+    rows: tuple[Rows, Rows, Rows, FloatArray | None],
     how: Options,
     ratio: LikelihoodRatio | None,
 ) -> tuple[ThresholdModel, float]:
     """Return a model and how long it takes; one fit serves all numbers of labels that correct it.
 
-    ``before`` keeps what was fitted; ``rows`` are the source, the target, and labeled target rows.
+    ``before`` keeps what was fitted; ``rows`` are the source, the target, labeled target rows, and features
+    of unlabeled source rows.
     """
-    source, target, labeled = rows
+    source, target, labeled, unlabeled = rows
     fit = method.model_copy(update={"label": "", "labels": method.labels * method.labels_alone})
     key = fit.model_dump_json()
     start = time.perf_counter()
     if key not in before:
-        model = calibrate(source, target, how, ratio=ratio)
+        model = calibrate(source, target, how, unlabeled=unlabeled, ratio=ratio)
         before[key] = model, time.perf_counter() - start
         start = time.perf_counter()
     model, seconds = before[key]

@@ -89,6 +89,8 @@ class ShiftData:
         Labeled rows for a base learner, disjoint from all the others; None if predictions are given.
     classes : tuple of str
         Names of the classes; empty for regression.
+    unlabeled : (n3, d) array or None
+        Features of further source rows; None: those of ``source``.
     """
 
     name: str
@@ -98,6 +100,7 @@ class ShiftData:
     test: Rows
     train: Rows | None = None
     classes: tuple[str, ...] = ()
+    unlabeled: FloatArray | None = None
 
     @classmethod
     def dealt(

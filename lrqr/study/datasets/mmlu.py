@@ -1,7 +1,8 @@
 """MMLU questions answered by LLaMA-13B: high-school subjects to college and professional ones.
 
 Section 5.4 of arXiv:2502.13030, with the 16 subjects whose option probabilities are public and with MiniLM
-embeddings of the questions in place of GPT-2's.
+embeddings of the questions in place of GPT-2's; or with a file of all subjects and GPT-2's embeddings, which
+``scripts/export_mmlu.py`` writes.
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from lrqr.errors import DataError
 from lrqr.study.datasets import (
     DataFile,
     Rows,
     ShiftData,
     check_shift,
+    data_folder,
     locate,
     selected,
     standardized,
@@ -25,6 +28,8 @@ from lrqr.study.datasets import (
 )
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from lrqr.arrays import FloatArray, IntArray
 
 TITLE = "MMLU: option probabilities of LLaMA-13B and MiniLM embeddings, school to college questions"
@@ -45,11 +50,17 @@ SHIFTS = ("school-to-college", "first-component")
 CLASSES = ("A", "B", "C", "D")
 LEVELS = ("source_school", "target_college_professional")
 SLOPE = 1.5
+_KEYS = ("embedding", "probability", "answer", "subject")
 
 
 @cache
-def table() -> tuple[pd.DataFrame, Rows]:
-    """Return the 2574 questions and, row by row, their embedding, answer index and option probabilities."""
+def table(path: str = "") -> tuple[pd.DataFrame, Rows]:
+    """Return the questions and, row by row, their embedding, answer index and option probabilities.
+
+    These are the 2574 questions of the shipped files, or those of an exported NPZ.
+    """
+    if path:
+        return _exported(data_folder() / path)
     frame = pd.read_csv(locate(FILES[0]), keep_default_na=False)
     with np.load(locate(FILES[1]), allow_pickle=False) as arrays:
         embedding = arrays["emb"].astype(np.float64)
@@ -58,10 +69,30 @@ def table() -> tuple[pd.DataFrame, Rows]:
     return frame, Rows(embedding, np.asarray(answer, dtype=np.int64), probability)
 
 
+def _exported(file: Path) -> tuple[pd.DataFrame, Rows]:
+    if not file.is_file():
+        raise DataError(f"{file} is missing; scripts/export_mmlu.py makes it, where LLaMA-13B is")
+    with np.load(file, allow_pickle=False) as arrays:
+        missing = [key for key in _KEYS if key not in arrays]
+        if missing:
+            raise DataError(
+                f"{file} lacks {', '.join(missing)}; scripts/export_mmlu.py writes {', '.join(_KEYS)}"
+            )
+        embedding, probability, answer, subject = (arrays[key] for key in _KEYS)
+    names = [str(name) for name in subject]
+    school = [name.startswith("high_school") for name in names]
+    moved = [name.startswith(("college", "professional")) for name in names]
+    level = np.select([school, moved], LEVELS, "other")
+    probability = probability.astype(np.float64) / probability.sum(axis=1, keepdims=True, dtype=np.float64)
+    rows = Rows(embedding.astype(np.float64), answer.astype(np.int64), probability)
+    return pd.DataFrame({"subject": names, "level": level}), rows
+
+
 def split(
     shift: str,
     *,
     seed: int,
+    path: str = "",
     source_share: float = 0.8,
     components: int = 0,
     source_rows: int = 0,
@@ -78,6 +109,8 @@ def split(
         sigmoid(1.5 z), z the standardized first principal component of the embeddings, so that the true
         likelihood ratio is known.
     seed : int
+    path : str
+        An NPZ of ``scripts/export_mmlu.py``, a relative path in the data folder; the shipped files if empty.
     source_share : float
         The random share of the high-school questions that calibrates, so that splits differ in the source
         too; all do where ``source_rows`` is given.
@@ -89,11 +122,11 @@ def split(
         ``target_rows`` bounds both halves.
     """
     check_shift(shift, SHIFTS, "mmlu")
-    frame, rows = table()
+    frame, rows = table(path)
     level = frame["level"].to_numpy()
     rng = np.random.default_rng(seed)
     if shift == "first-component":
-        log_odds = SLOPE * _first_component()
+        log_odds = SLOPE * _first_component(path)
         rows = replace(rows, ratio=np.exp(log_odds))
         source, moved = selected(log_odds, rng.permutation(len(rows)), rng)
     elif source_rows:
@@ -112,9 +145,9 @@ def split(
 
 
 @cache
-def _first_component() -> FloatArray:
-    """Return the standardized first principal component of all embeddings, shape (2574,)."""
-    features = table()[1].features
+def _first_component(path: str) -> FloatArray:
+    """Return the standardized first principal component of all embeddings, shape (n,)."""
+    features = table(path)[1].features
     return standardized(_components(features, np.arange(len(features)), 1)[:, 0])
 
 
