@@ -22,7 +22,9 @@ def test_the_picture_of_the_packages_is_up_to_date() -> None:
     assert (ROOT / "docs" / "figures" / "house.svg").read_text(encoding="utf-8") == made, "run make docs"
 
 
-@pytest.mark.parametrize("name", ["lrqr.commands.wrapper", "lrqr.commands.compare"])
+@pytest.mark.parametrize(
+    "name", [f"lrqr.commands.{module}" for module in ("wrapper", "compare", "diagnose", "evaluate")]
+)
 def test_examples_of_public_names_run(name: str) -> None:
     found = doctest.testmod(importlib.import_module(name))
     assert found.attempted > 0

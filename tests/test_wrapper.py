@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 import pytest
 import sklearn
+from commands import classes, lrqr
+from matplotlib.figure import Figure
+from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
+from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, RobustScaler, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from lrqr import LRQR, ConformalClassifier, ConformalRegressor
+from lrqr import LRQR, ConformalClassifier, ConformalRegressor, compare, diagnose, evaluate, load
 from lrqr.errors import DataError, LrqrWarning, UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -145,3 +151,109 @@ def test_frames_whose_columns_are_numbers() -> None:
     named = ConformalRegressor(Ridge()).fit(X, y).predict_interval(X)
     numbered = ConformalRegressor(Ridge()).fit(pd.DataFrame(X), y).predict_interval(pd.DataFrame(X))
     assert np.allclose(named, numbered, rtol=1e-9)  # in another order in memory
+
+
+def shifted(kind: str) -> tuple[Any, ...]:
+    """A fitted model, rows to judge it on, and the features of its target, as arrays or frames."""
+    (X, y), (X_new, y_new) = rows(240), rows(150, 0.4, 1)
+    parts: list[Any] = [X, X_new]
+    if kind != "array":
+        parts = [pd.DataFrame(part, columns=["a", "b", "c"]) for part in parts]
+        for part in parts:
+            part["kind"] = np.where(part["c"] > 100, "high", "low")
+    if kind == "classes":
+        y, y_new = (np.digitize(part, [-0.5, 0.5]) for part in (y, y_new))
+        parts = [part.drop(columns="kind") for part in parts]
+        model: Any = ConformalClassifier(LogisticRegression(max_iter=10_000))
+    elif kind == "array":
+        model = ConformalRegressor(Ridge())
+    else:
+        encode = make_column_transformer((OneHotEncoder(), ["kind"]), remainder="passthrough")
+        model = ConformalRegressor(make_pipeline(encode, Ridge()), method="weighted")
+    return model.fit(parts[0], y, X_target=parts[1][:75]), parts[1][75:], y_new[75:], parts[1][:75]
+
+
+@pytest.mark.parametrize("kind", ["array", "frame", "classes"])
+def test_the_command_line_answers_by_a_saved_model_as_the_model_does(kind: str, tmp_path: Path) -> None:
+    model, X, y, _ = shifted(kind)
+    folder = model.save(tmp_path / "model")
+    table, _ = model.table(X, y)
+    table.to_csv(tmp_path / "new.csv", index=False)
+    loaded = load(folder)
+    assert lrqr("predict", folder, tmp_path / "new.csv", "-o", tmp_path / "out.csv").code == 0
+    found = pd.read_csv(tmp_path / "out.csv")
+    assert np.allclose(found["threshold"], model.predict_threshold(X), rtol=1e-12)
+    if kind == "classes":
+        assert np.array_equal(loaded.predict_set(table), model.predict_set(X))
+    else:
+        assert np.array_equal(loaded.predict_interval(table), model.predict_interval(X))
+    ran = lrqr("evaluate", folder, tmp_path / "new.csv", "--format", "json")
+    assert ran.json["coverage"]["value"] == evaluate(model, X, y).coverage.value
+    with pytest.raises(UsageError, match="force=True"):
+        model.save(folder)
+
+
+def test_what_evaluate_says_is_counted() -> None:
+    model, X, y, _ = shifted("array")
+    lower, upper = model.predict_interval(X).T
+    inside = (lower <= y) & (y <= upper)
+    found = evaluate(model, X, y, group=np.where(X[:, 1] > 100, "up", "down"))
+    assert found.n == 75
+    assert found.coverage.value == inside.mean()
+    assert {group.name: group.coverage for group in found.groups} == {
+        name: inside[mask].mean() for name, mask in (("up", X[:, 1] > 100), ("down", X[:, 1] <= 100))
+    }
+    assert evaluate(model, X).coverage is None
+    table, _ = model.table(X, y)
+    assert evaluate(model.calibrated(), table).coverage == found.coverage
+    with pytest.raises(UsageError, match="y= goes with an estimator"):
+        evaluate(model.calibrated(), table, y)
+
+
+def test_diagnose_takes_arrays_frames_and_models() -> None:
+    model, X, _, X_target = shifted("array")
+    source = rows(240)[0]
+    found = diagnose(source, X_target)
+    assert (found.n_source, found.n_target) == (240, 75)
+    columns = ["f0", "f1", "f2"]
+    frames = [pd.DataFrame(part, columns=columns) for part in (source, X_target)]
+    assert diagnose(*frames).auc == found.auc
+    assert {row.name for row in diagnose(*frames, exclude="f2").features} == {"f0", "f1"}
+    assert diagnose(source, X, model=model, coverage=0.8).nominal == 0.8
+    with pytest.raises(UsageError, match=r"diagnose has no keyword 'exclud'.*did you mean 'exclude'"):
+        diagnose(*frames, exclud="f2")
+
+
+def test_plot_gives_the_figures_of_the_report() -> None:
+    model, X, y, _ = shifted("array")
+    assert isinstance(model.plot(X, y), Figure)
+    axes = model.plot(X, y, figure="groups", group=np.repeat(["one", "other", "third"], 25)).axes[0]
+    assert {label.get_text() for label in axes.get_yticklabels()} == {
+        "one (25)",
+        "other (25)",
+        "third (25)",
+    }
+    with pytest.raises(UsageError, match="did you mean 'intervals'"):
+        model.plot(X, y, figure="interval")
+    assert isinstance(model.plot(X, figure="overlap"), Figure)
+
+
+def test_the_notebook_shows_promise_rule_verdict_and_thresholds() -> None:
+    assert "promised" not in ConformalRegressor(Ridge())._repr_html_()
+    model, *_ = shifted("array")
+    html = model._repr_html_()
+    card = html[html.index('<table class="lrqr">') :]
+    assert model._repr_mimebundle_()["text/html"].endswith(card)
+    verdict = model.calibrated().details["shift"]["verdict"]
+    for words in ("promised coverage", "90 %", "lrqr", "thresholds on the target", "median", verdict):
+        assert words in card
+
+
+@pytest.mark.parametrize(
+    "columns", [{"probability": True}, {"probability": "p_*"}, {"prediction": "p_*", "probability": True}]
+)
+def test_compare_takes_probabilities_as_its_page_says(columns: Any) -> None:
+    given = classes(150), classes(150, 0.3, 1).drop(columns="y"), classes(150, 0.3, 2)
+    runs = compare(*given, ["split", "weighted"], splits=1, outcome="y", **columns)
+    assert list(runs["method"]) == ["split", "weighted"]
+    assert runs["coverage"].between(0.5, 1.0).all()

@@ -16,11 +16,9 @@ from lrqr.calibrate.base import TRAINING_SHARE
 from lrqr.calibrate.model import PRECOMPUTED
 from lrqr.commands import inputs
 from lrqr.commands.inputs import Choices
-from lrqr.data.roles import Roles
 from lrqr.data.writing import write_texts
 from lrqr.errors import LrqrWarning, UsageError
 from lrqr.methods.estimator import check_coverage
-from lrqr.plugins import suggest
 from lrqr.results import Comparison, Reported, Run, parse
 from lrqr.show.words import to_json
 from lrqr.study import summary
@@ -35,6 +33,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from lrqr.data.formats import Data as Source
+    from lrqr.data.roles import Roles
     from lrqr.plugins import FeatureMap
 
 _NAME = "given"
@@ -96,8 +95,8 @@ def compare(
     groups : str, optional
         Column that names clusters of rows, which no split divides: another word for ``cluster``.
     **columns
-        Such as ``outcome="y", prediction=("yhat",)``, ``probability=True``, ``features``, ``exclude`` or
-        ``weight``.
+        Such as ``outcome="y", prediction="yhat"``, ``features``, ``exclude`` or ``weight``; for classes
+        ``probability="p_*"``, of which ``probability=True`` is short.
 
     Returns
     -------
@@ -116,17 +115,11 @@ def compare(
     >>> list(runs["method"])
     ['split', 'weighted', 'split', 'weighted']
     """
-    unknown = [name for name in columns if name not in Roles.__dataclass_fields__]
-    if unknown:
-        near = suggest(unknown[0], [*Roles.__dataclass_fields__, *(compare.__kwdefaults__ or ())])
-        raise UsageError(f"compare has no keyword {unknown[0]!r}{near}")
-    if roles is not None and columns:
-        raise UsageError(f"roles= and {next(iter(columns))}= were both given; put all into one")
+    given = inputs.roles_of("compare", compare, roles, columns)
     check_seed(seed)
     check_coverage(coverage)
     if splits < 1:
         raise UsageError(f"the number of splits must be at least 1, got {splits}")
-    given = roles if roles is not None else Roles(**columns)
     given = given if groups is None else replace(given, cluster=groups)
     given, feature_map = inputs.without_map(given, source, feature_map)
     choices = Choices(given, coverage, score, base, on_missing, seed)

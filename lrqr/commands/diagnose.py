@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from lrqr.calibrate import model as models
 from lrqr.commands import inputs
 from lrqr.data import doubts, tables
 from lrqr.data.columns import schema_differences
@@ -17,32 +16,33 @@ from lrqr.stats.diagnosis import diagnose as compare_features
 from lrqr.stats.power import rows_to_halve, rows_to_tell, spread
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
+    from lrqr.data.formats import Data
     from lrqr.data.roles import Roles
 
 _DROP = 0.05  # .85 in place of .90
 
 
 def diagnose(
-    source: Path,
-    target: Path,
-    roles: Roles,
+    source: Data,
+    target: Data,
+    roles: Roles | None = None,
     *,
-    model: Path | None = None,
+    model: Any = None,
     coverage: float | None = None,
     on_missing: str | None = None,
     seed: int = 0,
+    **columns: Any,
 ) -> Diagnosed:
-    """Compare the features of two files.
+    """Say how far source and target are apart, and what may be promised.
 
     Parameters
     ----------
-    source, target : Path
-    roles : Roles
-        Which columns are features; with ``model`` those of the model are used instead.
-    model : Path, optional
-        A model directory: its features, its encoding and its coverage.
+    source, target : path, data frame (pandas, polars) or array of shape (n, d)
+    roles : Roles, optional
+        Which columns are features (by default all that both have); or give its fields as further keywords.
+        With ``model`` those of the model are used instead.
+    model : path, `CalibratedModel`, `ConformalRegressor` or `ConformalClassifier`, optional
+        A fitted model: its features, its encoding and its coverage.
     coverage : float, optional
         The promise that the verdict is about; 0.9, or that of the model.
     on_missing : {"error", "drop", "impute"}, optional
@@ -51,9 +51,17 @@ def diagnose(
     Returns
     -------
     Diagnosed
+        Verdict, promise, domain AUC, effective size and more as typed fields; ``to_dict()`` gives JSON.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> diagnose(rng.normal(size=(500, 2)), rng.normal(0.5, 1.0, size=(500, 2))).verdict
+    'shift within reach'
     """
-    fitted = None if model is None else models.load(model)
-    roles, _ = inputs.without_map(roles, source)
+    fitted = None if model is None else inputs.opened(model)
+    roles, _ = inputs.without_map(inputs.roles_of("diagnose", diagnose, roles, columns), source)
     found = tables.resolve(roles, source, target) if fitted is None else fitted.roles
     policy = on_missing or ("error" if fitted is None else fitted.on_missing)
     samples = [tables.read(path, found, on_missing=policy) for path in (source, target)]
@@ -98,7 +106,7 @@ def _labels(level: float, size: float) -> LabelsNeeded:
     )
 
 
-def _unassigned(path: Path, roles: Roles) -> list[str]:
+def _unassigned(path: Data, roles: Roles) -> list[str]:
     """Return the columns without a role: the outcome, say, is not expected in a target."""
     names = open_table(path).columns
     return roles.free(names)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lrqr.calibrate import model as models
 from lrqr.calibrate.labeled import fingerprints
 from lrqr.calibrate.model import PRECOMPUTED
+from lrqr.commands import inputs
 from lrqr.commands.causes import causes
 from lrqr.commands.inputs import digest
 from lrqr.data import tables
-from lrqr.errors import CheckFailed
+from lrqr.data.formats import is_path
+from lrqr.errors import CheckFailed, UsageError
 from lrqr.results import (
     Candidate,
     Coverage,
@@ -35,11 +37,10 @@ from lrqr.stats import metrics
 from lrqr.stats.diagnosis import LITTLE_OVERLAP, NO_OVERLAP
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from lrqr.arrays import BoolArray, FloatArray
     from lrqr.calibrate.model import Answer, CalibratedModel
     from lrqr.calibrate.threshold import ThresholdModel
+    from lrqr.data.formats import Data
     from lrqr.data.tables import Sample
     from lrqr.plugins import Infinite
 
@@ -59,24 +60,27 @@ _ROUNDING = 1e-9  # lengths of intervals from one threshold differ in their last
 
 
 def evaluate(
-    model: Path,
-    labeled: Path,
+    model: Any,
+    labeled: Data,
+    y: Any = None,
     *,
-    group: str | None = None,
+    group: Any = None,
     infinite: Infinite = "allow",
     on_missing: str | None = None,
 ) -> Evaluation:
-    """Judge a model on a file.
+    """Say whether a model kept its promise on labeled rows.
 
     Parameters
     ----------
-    model : Path
-        A model directory.
-    labeled : Path
+    model : path, `CalibratedModel`, `ConformalRegressor` or `ConformalClassifier`
+        A fitted model.
+    labeled : path or data frame
         Target rows that took no part in the fit. Without the outcome column there is no coverage, but all
-        else, and what the fit certified without labels.
+        else, and what the fit certified without labels. For the two estimators: X, as for their ``predict``.
+    y : array-like of shape (n,), optional
+        For the two estimators: the outcomes of these rows.
     group : str, optional
-        A column to report by.
+        A column to report by. For the two estimators an array of shape (n,) will do.
     infinite : {"allow", "clip", "error"}
         What to do with infinite thresholds.
     on_missing : {"error", "drop", "impute"}, optional
@@ -85,9 +89,27 @@ def evaluate(
     Returns
     -------
     Evaluation
-        Lacks what takes labels if the file has none.
+        Coverage with its exact interval, sizes, groups, methods side by side and more, as typed fields. Lacks
+        what takes labels if there are none. ``to_dict()`` gives JSON.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import Ridge
+    >>> from lrqr import ConformalRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X, X_new = rng.normal(size=(400, 2)), rng.normal(0.5, 1.0, size=(600, 2))
+    >>> y, y_new = (Z[:, 0] + rng.normal(size=len(Z)) for Z in (X, X_new))
+    >>> model = ConformalRegressor(Ridge()).fit(X, y, X_target=X_new[:300])
+    >>> found = evaluate(model, X_new[300:], y_new[300:])
+    >>> found.n, found.coverage.verdict
+    (300, 'compatible')
     """
-    fitted = models.load(model)
+    if hasattr(model, "table"):
+        labeled, group = model.table(labeled, y, group=group)
+    elif y is not None:
+        raise UsageError("y= goes with an estimator; of a file or a data frame the outcome is a column")
+    fitted, path = inputs.opened(model), Path(labeled) if is_path(labeled) else None
     roles = replace(fitted.roles, group=group)
     need = fitted.needed(*(["group"] if group else []))
     labels = ("score" if fitted.score == PRECOMPUTED else "outcome",)
@@ -97,7 +119,7 @@ def evaluate(
     weighted = fitted.details["weighted_coverage"]
     facts = fitted.details["fit"]
     found = Evaluation(
-        title=f"{fitted.threshold.method_} on {labeled.name}",
+        title=f"{fitted.threshold.method_} on {path.name if path else 'the rows given'}",
         task="classification" if fitted.task == "classification" else "regression",
         outcome=fitted.roles.outcome or fitted.roles.score_column or "",
         n=len(sample),
@@ -120,7 +142,7 @@ def evaluate(
             | {key: value for key, value in facts.items() if key != "selection"}
         ),
         provenance=fitted.details["provenance"],
-        known_file=_known_file(fitted, labeled),
+        known_file="" if path is None else _known_file(fitted, path),
         known_rows=_known_rows(fitted, rows),
         **_known_labels(fitted, rows),
     )

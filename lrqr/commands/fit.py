@@ -143,28 +143,54 @@ def fit(
         shared = {"ratio": everything, "unlabeled": more[0].features}
     threshold = one_way.calibrate(rows, target_rows, how, labeled=labeled, **shared)
     step("fitting the methods to compare with")
-    companions = _companions(options, how, rows, target_rows, shared)
-    model = CalibratedModel(
+    companions = companions_of(options.method, how, rows, target_rows, shared)
+    model = packed(
+        threshold,
+        (rows, target_rows),
+        (diagnosis, ratio),
+        companions,
+        encoder=encoder,
         roles=replace(roles, features=encoder.columns_, categorical=encoder.categorical_),
         score=how.score,
-        encoder=encoder,
-        threshold=threshold,
         base=base,
-        support=diagnosis.support,
-        companions=companions,
-        details={
-            "fit": _fit_details(threshold, target_rows) | {"dropped": samples[0].dropped},
-            "certificate": None if threshold.certificate_ is None else vars(threshold.certificate_),
-            "weighted_coverage": _weighted_coverage(threshold, rows, how.score, ratio),
-            "shift": _shift_details(diagnosis, samples),
-            "provenance": _provenance(options, paths),
-        },
+        columns=schema_differences(*(sample.features for sample in samples[:2])),
+        dropped=samples[0].dropped,
+        provenance=provenance(options.seed, options.on_missing, paths),
     )
     check_written(model, [model.roles.id] if model.roles.id else [])
     _check_strict(model, options)
     step("writing the model")
     model.save(output, force=force)
     return model
+
+
+def packed(
+    threshold: ThresholdModel,
+    rows: tuple[Rows, Rows],
+    shift: tuple[Diagnosis, LikelihoodRatio],
+    companions: dict[str, ThresholdModel],
+    *,
+    columns: dict[str, Any],
+    dropped: int,
+    provenance: dict[str, Any],
+    **model: Any,
+) -> CalibratedModel:
+    """Put together what is stored: fitted thresholds, and what is known of source, target and their shift."""
+    (source, target), (diagnosis, ratio) = rows, shift
+    return CalibratedModel(
+        threshold=threshold,
+        support=diagnosis.support,
+        companions=companions,
+        details={
+            "fit": _fit_details(threshold, target) | {"dropped": dropped},
+            "certificate": None if threshold.certificate_ is None else vars(threshold.certificate_),
+            "weighted_coverage": _weighted_coverage(threshold, source, model["score"], ratio),
+            "shift": diagnosis.to_dict(pictures=True)
+            | {"promise": diagnosis.promise, "pareto_k": diagnosis.pareto_k, "columns": columns},
+            "provenance": provenance,
+        },
+        **model,
+    )
 
 
 def _read(paths: Sequence[Path | None], options: FitOptions) -> tuple[list[Sample], Roles, FitOptions]:
@@ -234,6 +260,7 @@ def _how(options: FitOptions) -> one_way.Options:
     return one_way.Options(
         score=str(options.score),
         method=_method(options.method, options),
+        coverage=options.coverage,
         feature_map=options.feature_map,
         seed=options.seed,
         levels=tuple(level for level in LEVELS if options.method in _AT_LEVELS and level != options.coverage),
@@ -267,18 +294,18 @@ def _warn_of_outcome(sample: Sample, rows: Rows, name: str | None, score: str) -
             warnings.warn(message, LrqrWarning, stacklevel=3)
 
 
-def _companions(
-    options: FitOptions, how: one_way.Options, source: Rows, target: Rows, shared: dict[str, Any]
+def companions_of(
+    chosen: str, how: one_way.Options, source: Rows, target: Rows, shared: dict[str, Any]
 ) -> dict[str, ThresholdModel]:
     """Fit the methods to compare with; what they warn of concerns nobody who did not ask for them."""
     found = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for name in COMPANIONS:
-            method = _method(name, options)
-            rows = source if method.USES_RATIO else replace(source, ratio=None)
-            given = replace(how, method=method, feature_map="given", levels=(), certify=False)
-            if name != options.method:
+            weighs = plugins.load("methods", name).ESTIMATOR.USES_RATIO
+            rows = source if weighs else replace(source, ratio=None)
+            given = replace(how, method=name, feature_map="given", levels=(), certify=False)
+            if name != chosen:
                 found[name] = one_way.calibrate(rows, target, given, **shared)
     return found
 
@@ -291,14 +318,6 @@ def _weighted_coverage(
     inside = one_way.scores_of(rows, score) <= thresholds
     weights = ratio.source_ if rows.ratio is None else rows.ratio
     return metrics.importance_weighted_coverage(covered=inside, weights=weights)
-
-
-def _shift_details(diagnosis: Diagnosis, samples: Sequence[Sample]) -> dict[str, Any]:
-    return diagnosis.to_dict(pictures=True) | {
-        "promise": diagnosis.promise,
-        "pareto_k": diagnosis.pareto_k,
-        "columns": schema_differences(samples[0].features, samples[1].features),
-    }
 
 
 def _fit_details(threshold: ThresholdModel, target: Rows) -> dict[str, Any]:
@@ -334,7 +353,7 @@ def _fit_details(threshold: ThresholdModel, target: Rows) -> dict[str, Any]:
     }
 
 
-def _provenance(options: FitOptions, paths: Sequence[Path | None]) -> dict[str, Any]:
+def provenance(seed: int | None, on_missing: str, paths: Sequence[Path | None] = ()) -> dict[str, Any]:
     """Versions, options and inputs; no time and no machine, so that the same input gives the same bytes."""
     import scipy
     import sklearn
@@ -345,11 +364,11 @@ def _provenance(options: FitOptions, paths: Sequence[Path | None]) -> dict[str, 
         "numpy": np.__version__,
         "scipy": scipy.__version__,
         "scikit-learn": sklearn.__version__,
-        "seed": options.seed,
-        "on_missing": options.on_missing,
+        "seed": seed,
+        "on_missing": on_missing,
         "inputs": {
             name: {"name": path.name, "sha256": inputs.digest(path)}
-            for name, path in zip(_FILES, paths, strict=True)
+            for name, path in zip(_FILES, paths, strict=False)
             if path is not None
         },
     }

@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import warnings
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from lrqr import plugins
+from lrqr.calibrate import model as models
 from lrqr.calibrate.model import PRECOMPUTED
 from lrqr.calibrate.rows import Rows
 from lrqr.data import doubts, tables
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from lrqr.arrays import IntArray
+    from lrqr.calibrate.model import CalibratedModel
     from lrqr.data.formats import Data as Source
     from lrqr.data.tables import Sample
     from lrqr.plugins import FeatureMap
@@ -72,6 +74,26 @@ def resolve(choices: Choices, source: Source, *others: Source) -> tuple[Roles, s
         pairs = zip(roles.prediction, module.INPUTS, strict=False)
         roles = replace(roles, positive=tuple(column for column, name in pairs if name in must))
     return roles, score
+
+
+def opened(model: Any) -> CalibratedModel:
+    """Return a calibrated model: one itself, a fitted estimator's, or that of a model directory."""
+    if is_path(model):
+        return models.load(model)
+    found: CalibratedModel = model.calibrated() if hasattr(model, "calibrated") else model
+    return found
+
+
+def roles_of(name: str, function: Any, roles: Roles | None, columns: dict[str, Any]) -> Roles:
+    """Return the roles that a function was given, as such or as further keywords."""
+    known = [*Roles.__dataclass_fields__]
+    unknown = [key for key in columns if key not in known]
+    if unknown:
+        near = plugins.suggest(unknown[0], [*known, *(function.__kwdefaults__ or ())])
+        raise UsageError(f"{name} has no keyword {unknown[0]!r}{near}")
+    if roles is not None and columns:
+        raise UsageError(f"roles= and {next(iter(columns))}= were both given; put all into one")
+    return Roles(**columns) if roles is None else roles
 
 
 def without_map(roles: Roles, source: Source, feature_map: FeatureMap = "auto") -> tuple[Roles, FeatureMap]:

@@ -17,18 +17,28 @@ from lrqr.arrays import as_matrix, as_vector, check_seed
 from lrqr.calibrate.base import training_rows
 from lrqr.calibrate.calibrate import Options, calibrate, overlap_warning, two_values
 from lrqr.calibrate.rows import Rows, coded
+from lrqr.commands.fit import LEVELS, companions_of, packed, provenance
 from lrqr.data import doubts
 from lrqr.data.encoder import TableEncoder
+from lrqr.data.roles import Roles
 from lrqr.errors import DataError, LrqrWarning, UsageError
 from lrqr.methods.estimator import as_ratio, check_coverage
+from lrqr.plugins import check_choice
+from lrqr.stats.diagnosis import diagnose
 from lrqr.stats.folds import as_groups, together
+from lrqr.stats.ratio import LikelihoodRatio
 from lrqr.stats.repeats import Repeats
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
     from types import ModuleType
 
+    import pandas as pd
+    from matplotlib.figure import Figure
+
     from lrqr.arrays import BoolArray, FloatArray, IntArray
+    from lrqr.calibrate.model import CalibratedModel
     from lrqr.calibrate.threshold import ThresholdModel
     from lrqr.plugins import FeatureMap, Infinite
 
@@ -197,6 +207,7 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
         }
         self.threshold_model_ = calibrate(source, target, options, **samples, stacklevel=3)
         self._given: tuple[Any, ...] = (source, target, options, samples)
+        self._packed: CalibratedModel | None = None
         self._levels = {self.threshold_model_.coverage_: self.threshold_model_}
         apart = None if target is None else overlap_warning(self.threshold_model_, target.features)
         for message in (*notes, self._doubt(source), apart):
@@ -239,6 +250,176 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
             found.append(model.predict(features, ratio=ratio, prediction=hints, infinite=self.infinite))
         thresholds: FloatArray = found[0] if levels is None or np.ndim(levels) == 0 else np.stack(found, -1)
         return thresholds
+
+    def calibrated(self) -> CalibratedModel:
+        """Return the calibration as `lrqr fit` makes it: with certificate, diagnosis, other methods.
+
+        The estimator is not in it: its output is the column ``prediction`` (for the score ``"cqr"`` ``lower``
+        and ``upper``; for classes ``p_<class>``) of the tables that it answers, as `table` makes them.
+        """
+        check_is_fitted(self, "threshold_model_")
+        if self._packed is None:
+            self._packed = self._pack()
+        return self._packed
+
+    def save(self, path: Any, *, force: bool = False) -> Path:
+        """Write the calibration as a model directory, for `lrqr.load` and for the command line.
+
+        Parameters
+        ----------
+        path : path
+        force : bool
+            Replace an existing model.
+
+        Notes
+        -----
+        The estimator is not stored: see `calibrated` for the columns that take its place.
+        """
+        return self.calibrated().save(path, force=force)
+
+    def table(
+        self, X: Any, y: Any = None, *, ratio: Any = None, group: Any = None
+    ) -> tuple[pd.DataFrame, str | None]:
+        """Return a table that the saved model reads, and the name of its column of groups.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, d)
+        y : array-like of shape (n,), optional
+            Outcomes, in the column ``outcome``.
+        ratio : array-like of shape (n,), optional
+            Known likelihood ratios, if `fit` was given known ratios.
+        group : str or array-like of shape (n,), optional
+            A column of X, or its values.
+        """
+        import pandas as pd
+
+        X, model = _at_door(X), self.calibrated()
+        roles, named = model.roles, _is_frame(X)
+        columns = self._columns if named else list(model.encoder.columns_)
+        found = {
+            str(name): np.asarray(X[name]) if named else as_matrix(X, "X")[:, k]
+            for k, name in enumerate(columns)
+        }
+        found |= dict(zip(roles.prediction, self._prediction(X).T, strict=True))
+        if y is not None:
+            y = _outcomes(y, np.shape(X)[0])
+            found[str(roles.outcome)] = (
+                np.array(list(map(str, y.tolist()))) if self.TASK == "classification" else y
+            )
+        if ratio is not None and roles.weight:
+            found[roles.weight] = as_ratio(ratio, np.shape(X)[0])
+        if group is not None and not isinstance(group, str):
+            group, found["group"] = "group", np.asarray(group)
+        elif group is not None and group not in found:
+            found[group] = np.asarray(X[group])
+        return pd.DataFrame(found), group
+
+    def plot(self, X: Any, y: Any = None, *, figure: str | None = None, group: Any = None) -> Figure:
+        """Draw a figure of the report on these rows.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, d)
+            Rows that took no part in the fit.
+        y : array-like of shape (n,), optional
+            Their outcomes; without them there is no figure of coverage.
+        figure : str, optional
+            Its name, such as ``"intervals"``, ``"calibration"``, ``"sizes"``, ``"groups"``, ``"overlap"``,
+            ``"methods-coverage"`` or ``"methods-size"``; by default the first of the report.
+        group : str or array-like of shape (n,), optional
+            A column of X, or its values, for ``"groups"``.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+        """
+        from lrqr.commands.evaluate import evaluate
+        from lrqr.show import page
+
+        drawn = {
+            picture.name: picture.drawing
+            for pictures in page.draw(evaluate(self, X, y, group=group)).values()
+            for picture in pictures
+        }
+        name = next(iter(drawn)) if figure is None else figure
+        check_choice("figure", name, drawn)
+        return drawn[name]
+
+    def _repr_html_(self) -> str:
+        shown = super()._repr_html_
+        return str(shown()) + self._card()
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        bundle = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle:
+            bundle["text/html"] += self._card()
+        return bundle
+
+    def _card(self) -> str:
+        """Return promise, chosen rule, verdict and thresholds as an HTML table; nothing before `fit`."""
+        from lrqr.commands.inspect import describe
+        from lrqr.show import page, text
+
+        return (
+            page.card(text.chosen(describe(self.calibrated()))) if hasattr(self, "threshold_model_") else ""
+        )
+
+    def _pack(self) -> CalibratedModel:
+        source, target, options, samples = self._given
+        target = source.unlabeled() if target is None else target
+        encoder = self._encoder or TableEncoder().fit(source.features)
+        ratio = LikelihoodRatio(random_state=options.seed).fit(source.features, target.features)
+        diagnosis = diagnose(
+            source.features,
+            target.features,
+            names=encoder.names_,
+            coverage=self.threshold_model_.coverage_,
+            random_state=options.seed or 0,
+            ratio=ratio,
+        )
+        threshold, how = self.threshold_model_, replace(options, coverage=self.threshold_model_.coverage_)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            if options.seed is not None and isinstance(options.method, str):  # the same again, and more of it
+                more = replace(how, certify=True, levels=tuple(x for x in LEVELS if x != how.coverage))
+                threshold = calibrate(source, self._given[1], more, **samples)
+            companions = companions_of(
+                threshold.method_, how, source, target, {"unlabeled": samples["unlabeled"]}
+            )
+        return packed(
+            threshold,
+            (source, target),
+            (diagnosis, ratio),
+            companions,
+            encoder=encoder,
+            roles=self._roles(encoder, known=source.ratio is not None),
+            score=self.conformity_score,
+            base=None,
+            columns={},
+            dropped=0,
+            provenance=provenance(options.seed, "error"),
+        )
+
+    def _roles(self, encoder: TableEncoder, *, known: bool) -> Roles:
+        """Return the names of the columns of a saved model's tables."""
+        classes = tuple(map(str, getattr(self, "classes_", ())))
+        prediction = tuple(f"p_{name}" for name in classes) or self._score_module().INPUTS
+        given: dict[str, Any] = {
+            "outcome": "outcome",
+            "prediction": prediction,
+            "weight": "ratio" if known else None,
+        }
+        twice = {"outcome", "ratio", *prediction} & {*encoder.columns_}
+        if twice:
+            raise UsageError(f"rename the feature {min(twice)!r}: a saved model needs that name for itself")
+        return Roles(
+            **given,
+            features=encoder.columns_,
+            categorical=encoder.categorical_,
+            probability=bool(classes),
+            classes=classes,
+        )
 
     def _promised(self) -> float:
         """Return the promised level, 1-α."""

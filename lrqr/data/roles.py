@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 _SHOWN = 10
+_PROBABILITIES = "p_*"  # where Python says that there are probabilities, and not which columns
 _SEVERAL = ("prediction", "features", "exclude", "categorical", "classes", "positive", "missing_values")
 
 MISSING_WORDS = [
@@ -103,8 +104,9 @@ class Roles:
         Columns that are no features.
     categorical : tuple of str
         Features whose values are labels even where they look like numbers.
-    probability : bool
-        ``prediction`` are class probabilities, and the outcome is a label.
+    probability : bool, str or tuple of str
+        ``prediction`` are class probabilities, and the outcome is a label. Names or patterns are these
+        columns themselves, and True alone means ``p_*``.
     classes : tuple of str
         Names of the classes in the order of ``prediction``; found by `resolve`. Two for one column of
         ``prediction``: it is the probability of the second.
@@ -150,7 +152,7 @@ class Roles:
     categorical: tuple[str, ...] = _many(
         "--categorical", "categorical", "Number columns that are categories."
     )
-    probability: bool = _many(
+    probability: bool | str | tuple[str, ...] = _many(
         "--probability",
         "prediction",
         "Columns of class probabilities, such as 'p_*': class names are what * stands for.",
@@ -162,6 +164,9 @@ class Roles:
     missing_values: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
+        if not isinstance(self.probability, bool):  # the columns themselves, as the flag takes them
+            object.__setattr__(self, "prediction", self.probability)
+            object.__setattr__(self, "probability", bool(self.probability))
         for role in _SEVERAL:
             given = getattr(self, role)
             if given is not None or role not in {"features", "missing_values"}:
@@ -207,6 +212,8 @@ class Roles:
         if not self.prediction and "prediction" in native:
             classes = native.get("classes", ())
             found |= {"prediction": native["prediction"], "classes": classes, "probability": bool(classes)}
+        elif not self.prediction and self.probability:
+            found["prediction"] = (_PROBABILITIES,)
         return replace(self, **found)
 
     @property

@@ -74,12 +74,13 @@ STYLE: Any = {
 
 @dataclass(frozen=True)
 class Figure:
-    """A picture: its name in the page, its caption, what it shows in words, and the SVG itself."""
+    """A picture: its name in the page, its caption, what it shows in words, SVG and drawing."""
 
     name: str
     caption: str
     description: str
     svg: str
+    drawing: Canvas
 
 
 @contextmanager
@@ -152,7 +153,7 @@ def finish(drawing: Canvas, name: str, caption: str, description: str) -> Figure
         f'<title id="{name}-title">{escape(caption)}</title>'
         f'<desc id="{name}-desc">{escape(description)}</desc>'
     )
-    return Figure(name, caption, description, re.sub(r"<svg[^>]*>", lambda _: head, svg, count=1))
+    return Figure(name, caption, description, re.sub(r"<svg[^>]*>", lambda _: head, svg, count=1), drawing)
 
 
 def calibration(levels: Sequence[Level], nominal: float) -> Figure | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -49,7 +49,18 @@ def render(result: Reported) -> str:
         picture=lambda figure: Markup(figure.svg),  # noqa: S704 - drawn by lrqr.show.figures, escaped there
     )
     template = environment.get_template(f"{type(result).__name__.lower()}.html.j2")
-    return template.render(page=result, figures=_draw(result)) + "\n"
+    return template.render(page=result, figures=draw(result)) + "\n"
+
+
+def card(rows: Sequence[tuple[str, Any]]) -> str:
+    """Return pairs of words and values as an HTML table, for notebooks."""
+    line = Markup(
+        '<tr><th style="text-align:left;vertical-align:top">{}</th><td style="text-align:left">{}</td></tr>'
+    )
+    body = Markup("").join(
+        line.format(words.visible(name), words.visible(words.cell(value))) for name, value in rows
+    )
+    return str(Markup('<table class="lrqr">{}</table>').format(body))
 
 
 def write(result: Reported, path: str | Path, *, force: bool = False) -> tuple[Path, Path, Path]:
@@ -116,7 +127,7 @@ def _is_report(path: Path) -> bool:
     return True
 
 
-def _draw(result: Reported) -> dict[str, list[Figure]]:
+def draw(result: Reported) -> dict[str, list[Figure]]:
     """Return the figures of each section."""
     drawn: dict[str, Sequence[Figure | None]] = {}
     if isinstance(result, Evaluation):

@@ -370,7 +370,8 @@ def _diagnosis(result: Diagnosed) -> str:
     return _pairs("source and target", rows) + "\n\n" + table(shown, kept, title=title)
 
 
-def _model(result: Model) -> str:
+def chosen(result: Model) -> list[tuple[str, Any]]:
+    """Return what was promised and chosen, and what came out, in words."""
     fit = result.fit.to_dict()
     about: list[tuple[str, Any]] = [
         ("method", result.fit.method),
@@ -392,6 +393,11 @@ def _model(result: Model) -> str:
         about += [
             ("certified" if not i else "", line) for i, line in enumerate(certified(result.certificate))
         ]
+    return about
+
+
+def _model(result: Model) -> str:
+    fit, about = result.fit.to_dict(), chosen(result)
     blocks = [_pairs("model (--format json has what the solver says, too)", about)]
     if result.coefficients:
         ranked = sorted(result.coefficients.items(), key=lambda item: -abs(item[1]))
