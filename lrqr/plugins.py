@@ -24,11 +24,13 @@ Base = Literal["ridge", "hist-gradient-boosting", "logistic"]
 FeatureMap = Literal["auto", "given", "learned", "constant"]
 Infinite = Literal["allow", "clip", "error"]
 OnMissing = Literal["error", "drop", "impute"]
+Engine = Literal["local", "dask"]
 
 BASES: tuple[str, ...] = get_args(Base)
 FEATURE_MAPS: tuple[str, ...] = get_args(FeatureMap)
 INFINITE: tuple[str, ...] = get_args(Infinite)
 ON_MISSING: tuple[str, ...] = get_args(OnMissing)
+ENGINES: tuple[str, ...] = get_args(Engine)
 
 
 _NEEDED = {"scores": ("TASK", "INPUTS", "LOWEST", "score", "region"), "methods": ("ESTIMATOR",)}

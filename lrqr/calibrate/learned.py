@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
+from joblib import Parallel, delayed
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.exceptions import NotFittedError
 
@@ -42,6 +43,7 @@ REPEATS = 2
 # More given features than that are replaced by their principal components before trees are grown on them.
 WIDE = 128
 COMPONENTS = 30
+_BLOCK = 1 << 18  # rows that one task scores
 # Level of the predicted quantile: that of the shape at 90 % coverage, and still easy to learn.
 _LEVEL = 0.8
 
@@ -215,19 +217,18 @@ class LearnedFeatures(Stored):
         """Grow all trees; return the features of the rows, out-of-fold."""
         scores = without_outliers(scores)
         seeds = [((self.random_state or 0) + repeat) % (LARGEST_SEED + 1) for repeat in range(REPEATS)]
-        self.ratios_ = [
-            LikelihoodRatio("hist-gradient-boosting", FOLDS, random_state=seed).fit(
-                inputs, target_inputs, groups=groups, groups_target=groups_target
-            )
-            for seed in seeds
-        ]
+        # spread over whatever processes or cluster the caller has set with joblib.parallel_config
+        tasks = [delayed(_ratio)(inputs, target_inputs, seed, groups, groups_target) for seed in seeds]
+        if self.predict_score:
+            held = together(inputs, scores, other=target_inputs, clusters=groups)
+            tasks += [delayed(_cross_fit)(inputs, scores, seed, held) for seed in seeds]
+        done = list(Parallel()(tasks))
+        self.ratios_, fitted = done[:REPEATS], done[REPEATS:]
         log_odds = np.mean([ratio.source_log_odds_ for ratio in self.ratios_], axis=0)
         target_log_odds = np.mean([ratio.target_log_odds_ for ratio in self.ratios_], axis=0)
         # sorted: the same mean, to the last bit, however the rows are shuffled
         self.norm_ = float(np.exp(np.sort(log_odds)).mean())
         self.source_ratio_ = np.exp(log_odds) / self.norm_
-        held = together(inputs, scores, other=target_inputs, clusters=groups)
-        fitted = [_cross_fit(inputs, scores, seed, held) for seed in seeds] if self.predict_score else []
         models = [model for models, _ in fitted for model in models]
         self.models_ = Trees.of(models) if models else None
         return (
@@ -236,7 +237,11 @@ class LearnedFeatures(Stored):
         )
 
     def _predicted(self, inputs: FloatArray) -> list[FloatArray]:
-        return [] if self.models_ is None else self.models_.predict(inputs)
+        if self.models_ is None:
+            return []
+        blocks = [inputs[start : start + _BLOCK] for start in range(0, len(inputs), _BLOCK)]
+        parts = Parallel()(delayed(self.models_.predict)(block) for block in blocks)
+        return [np.concatenate(values) for values in zip(*parts, strict=True)]
 
     def _features(self, log_odds: FloatArray, predicted: list[FloatArray]) -> FloatArray:
         """Put the columns together; of several predictions of the score the mean, of none no column."""
@@ -251,6 +256,18 @@ def _summary(prediction: FloatArray) -> FloatArray:
     return np.column_stack([prediction.max(axis=1), -(prediction * np.log(safe)).sum(axis=1)])
 
 
+def _ratio(
+    inputs: FloatArray,
+    target_inputs: FloatArray,
+    seed: int,
+    groups: IntArray | None,
+    groups_target: IntArray | None,
+) -> LikelihoodRatio:
+    ratio = LikelihoodRatio("hist-gradient-boosting", FOLDS, random_state=seed)
+    return ratio.fit(inputs, target_inputs, groups=groups, groups_target=groups_target)
+
+
+@few_threads()
 def _cross_fit(
     inputs: FloatArray, scores: FloatArray, seed: int, groups: IntArray | None
 ) -> tuple[list[Any], FloatArray]:

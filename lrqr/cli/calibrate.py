@@ -79,6 +79,7 @@ def demo(ctx: click.Context, /, output: Path, **flags: Any) -> None:
 @options.on_missing
 @options.seed
 @options.strict
+@options.place
 @options.force
 @click.pass_context
 def fit(ctx: click.Context, /, source: Path, target: Path, output: Path, **flags: Any) -> None:
@@ -107,6 +108,7 @@ def fit(ctx: click.Context, /, source: Path, target: Path, output: Path, **flags
             chosen,
             unlabeled_source=flags["unlabeled_source"],
             labeled_target=flags["labeled_target"],
+            place=options.take_place(flags),
             force=flags["force"],
             step=step,
         )
@@ -127,6 +129,7 @@ def fit(ctx: click.Context, /, source: Path, target: Path, output: Path, **flags
 @options.identifier
 @options.keep
 @options.infinite
+@options.place
 @options.force
 @click.pass_context
 def predict(ctx: click.Context, /, model: Path, source: Path, output: Path, **flags: Any) -> None:
@@ -143,8 +146,9 @@ def predict(ctx: click.Context, /, model: Path, source: Path, output: Path, **fl
     """  # noqa: D301 - click's mark for text that is not to be wrapped
     from lrqr.commands.predict import predict as run
 
+    place = options.take_place(flags)
     with progress_of(ctx) as step:
-        count = run(model, source, output, identifier=flags.pop("id"), step=step, **flags)
+        count = run(model, source, output, identifier=flags.pop("id"), place=place, step=step, **flags)
     if not ctx.obj["quiet"]:
         from lrqr.show.text import predict_summary
 

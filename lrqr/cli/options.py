@@ -15,7 +15,7 @@ from click.shell_completion import CompletionItem
 from lrqr import plugins
 from lrqr.data.roles import SPELLINGS
 from lrqr.errors import UsageError
-from lrqr.plugins import BASES, FEATURE_MAPS, INFINITE, ON_MISSING
+from lrqr.plugins import BASES, ENGINES, FEATURE_MAPS, INFINITE, ON_MISSING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -285,6 +285,30 @@ missing_values = click.option(
 )
 group = column("group")
 identifier = column("id")
+place = combine(
+    click.option(
+        "--engine",
+        type=Name("engine", ENGINES),
+        default="local",
+        show_default=True,
+        help="Where to work: this machine, or a Dask cluster (docs/scale.md).",
+    ),
+    click.option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="Of the Dask cluster.  [default: one is started here]",
+    ),
+    click.option("--jobs", type=int, default=1, show_default=True, help="Processes on this machine."),
+)
+
+
+def take_place(flags: dict[str, Any]) -> Any:
+    """Take the options of `place` out of ``flags`` and return what they say."""
+    from lrqr.commands.engine import Place
+
+    return Place(*(flags.pop(name) for name in ("engine", "scheduler", "jobs")))
+
+
 keep = click.option(
     "--keep",
     metavar="COLUMN",

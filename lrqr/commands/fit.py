@@ -16,6 +16,7 @@ from lrqr.calibrate.base import training_rows
 from lrqr.calibrate.model import PRECOMPUTED, CalibratedModel
 from lrqr.calibrate.threshold import make_estimator, uses_known
 from lrqr.commands import inputs
+from lrqr.commands.engine import LOCAL, Place
 from lrqr.commands.inputs import Choices
 from lrqr.commands.predict import check_written
 from lrqr.data import tables
@@ -86,6 +87,7 @@ def fit(
     *,
     unlabeled_source: Path | None = None,
     labeled_target: Path | None = None,
+    place: Place = LOCAL,
     force: bool = False,
     step: Callable[[str], None] = lambda _: None,
 ) -> CalibratedModel:
@@ -102,6 +104,8 @@ def fit(
         Further source rows without outcomes.
     labeled_target : Path, optional
         20 or more labeled target rows, which test the fit and correct it (`lrqr.calibrate.labeled`).
+    place : Place
+        Where the models of the learned features are trained, and the target rows scored by them.
     force : bool
         Replace an existing model.
     step : callable
@@ -141,7 +145,8 @@ def fit(
     if more:  # methods that weigh rows learn the ratio from all source rows
         everything = LikelihoodRatio(random_state=options.seed).fit(more[0].features, target_rows.features)
         shared = {"ratio": everything, "unlabeled": more[0].features}
-    threshold = one_way.calibrate(rows, target_rows, how, labeled=labeled, **shared)
+    with place.ready():
+        threshold = one_way.calibrate(rows, target_rows, how, labeled=labeled, **shared)
     step("fitting the methods to compare with")
     companions = companions_of(options.method, how, rows, target_rows, shared)
     model = packed(

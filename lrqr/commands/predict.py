@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import pandas as pd
 
 from lrqr.calibrate import model as models
 from lrqr.calibrate.model import PRECOMPUTED
+from lrqr.commands.engine import LOCAL, Place, spread
 from lrqr.data import tables
 from lrqr.data.encoder import warn_unseen
 from lrqr.errors import DataError, LrqrWarning, UsageError
@@ -37,6 +39,7 @@ def predict(
     identifier: str | None = None,
     keep: Sequence[str] = (),
     infinite: Infinite = "allow",
+    place: Place = LOCAL,
     force: bool = False,
     step: Callable[[str], None] = lambda _: None,
 ) -> Predicted:
@@ -51,6 +54,8 @@ def predict(
     keep : sequence of str
         Columns of the input to write too, names or patterns.
     infinite : {"allow", "clip", "error"}
+    place : Place
+        Where batches are scored; they are read and written here.
 
     Returns
     -------
@@ -66,31 +71,26 @@ def predict(
     unseen: Counter[tuple[str, str]] = Counter()
     count = Counter(rows=0, infinite=0, empty=0, outside=0)
 
+    samples = tables.batches(
+        source,
+        roles,
+        size=_BATCH,
+        need=need,
+        optional=(),
+        on_missing=fitted.on_missing,
+        keep_rows=True,
+        keep=keep,
+    )
+
     def answers() -> Iterator[pd.DataFrame]:
-        for sample in tables.batches(
-            source,
-            roles,
-            size=_BATCH,
-            need=need,
-            optional=(),
-            on_missing=fitted.on_missing,
-            keep_rows=True,
-            keep=keep,
-        ):
-            answer = fitted.answer(sample, infinite="clip" if infinite == "clip" else "allow", unseen=unseen)
-            if infinite == "error":
-                _refuse_infinite(answer, sample)
-            frame = frame_of(fitted, sample, answer, roles.id or "row")
-            count.update(
-                rows=len(frame),
-                infinite=int(np.isposinf(answer.threshold).sum()),
-                empty=int(_empty(answer).sum()),
-                outside=int(frame["outside_support"].sum()),
-            )
+        for frame, found, new in spread(partial(_scored, fitted, roles.id or "row", infinite), samples):
+            count.update(found)
+            unseen.update(new)
             yield frame
             step(f"{count['rows']:,} rows")
 
-    tables.write(output, answers(), force=force)
+    with place.ready():
+        tables.write(output, answers(), force=force)
     warn_unseen(unseen)
     finite = count["rows"] - count["infinite"]
     if finite and fitted.details["shift"]["verdict"] == NO_OVERLAP:
@@ -102,6 +102,24 @@ def predict(
             stacklevel=2,
         )
     return Predicted(**count)
+
+
+def _scored(
+    model: CalibratedModel, name: str, infinite: Infinite, sample: Sample
+) -> tuple[pd.DataFrame, dict[str, int], Counter[tuple[str, str]]]:
+    """Score a batch, wherever it is done; return what is written, its counts, and unseen categories."""
+    unseen: Counter[tuple[str, str]] = Counter()
+    answer = model.answer(sample, infinite="clip" if infinite == "clip" else "allow", unseen=unseen)
+    if infinite == "error":
+        _refuse_infinite(answer, sample)
+    frame = frame_of(model, sample, answer, name)
+    counts = {
+        "rows": len(frame),
+        "infinite": int(np.isposinf(answer.threshold).sum()),
+        "empty": int(_empty(answer).sum()),
+        "outside": int(frame["outside_support"].sum()),
+    }
+    return frame, counts, unseen
 
 
 def frame_of(model: CalibratedModel, sample: Sample, answer: Answer, name: str = "row") -> pd.DataFrame:
