@@ -23,10 +23,10 @@ COMMAND = ("--method", "split", "--force")
 @pytest.mark.filterwarnings("ignore")
 def test_mutated_files_end_in_an_answer_or_one_message(tmp_path: Path) -> None:
     """A short search; ``make fuzz`` goes on with new seeds."""
-    codes, broken = fuzz.search(20261201, lambda tried: tried < 300, tmp_path)
+    codes, broken = fuzz.search(20261201, lambda tried: tried < 150, tmp_path)
     assert not broken
-    assert codes[0] > 10
-    assert codes[1] > 100
+    assert codes[0] > 5
+    assert codes[1] > 50
 
 
 def fitted(folder: Path, source: Path) -> tuple[int, str]:
@@ -60,25 +60,26 @@ def test_lists_are_no_labels(tmp_path: Path) -> None:
     assert "column 'g' holds values of type list<element: int64>, neither numbers nor texts" in ran.err
 
 
-def test_empty_logits_and_bombs_are_refused(tmp_path: Path) -> None:
+def test_empty_logits_and_bombs_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lrqr.data.formats._LARGE", 1 << 26)  # 1 GiB takes seconds to make
     np.savez(tmp_path / "empty.npz", features=np.ones((5, 1)), outcome=np.zeros(5), logits=np.zeros(0))
     ran = lrqr("fit", tmp_path / "empty.npz", tmp_path / "empty.npz", *COMMAND, "-o", tmp_path / "model")
     assert ran.code == 1
     assert "arrays must have the same number of rows" in ran.err
     head = io.BytesIO()
     np.lib.format.write_array_header_1_0(
-        head, {"descr": "<f8", "fortran_order": False, "shape": (1 << 28, 1)}
+        head, {"descr": "<f8", "fortran_order": False, "shape": (1 << 24, 1)}
     )
     with (
         zipfile.ZipFile(tmp_path / "bomb.npz", "w", zipfile.ZIP_DEFLATED) as archive,
         archive.open("features.npy", "w", force_zip64=True) as member,
     ):
         member.write(head.getvalue())
-        for _ in range(128):
+        for _ in range(8):
             member.write(bytes(1 << 24))
     ran = lrqr("fit", tmp_path / "bomb.npz", tmp_path / "bomb.npz", *COMMAND, "-o", tmp_path / "model")
     assert ran.code == 1
-    assert "would unpack from 2.09 MB to 2.15 GB" in ran.err
+    assert "bomb.npz: would unpack from 0.131 MB to 0.134 GB" in ran.err
 
 
 def test_an_array_that_claims_more_than_it_has_is_damaged(tmp_path: Path) -> None:

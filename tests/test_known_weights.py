@@ -56,7 +56,7 @@ def test_a_file_without_the_weights_is_refused(tmp_path: Path) -> None:
 def test_bad_weights_are_named_by_row_and_column(tmp_path: Path) -> None:
     frame = table(50, seed=1).assign(w=1.0)
     frame.loc[[3, 7, 11], "w"] = [-1.0, np.nan, np.inf]
-    paths = write(tmp_path, source=frame, target=frame[["a", "b"]])
+    paths = write(tmp_path, source=frame, target=frame[["a", "b"]].assign(w=1.0))
     options = (*NUMBERS, "--method", "weighted", "--weight-column", "w", "-o", tmp_path / "model")
     ran = lrqr("fit", paths["source"], paths["target"], *options)
     assert ran.code == 1

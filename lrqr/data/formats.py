@@ -377,6 +377,8 @@ def _read_npz(path: Path) -> Opened:
         with np.load(path, allow_pickle=False) as archive:
             _check_unpacked(path, archive.zip.infolist())
             arrays = {name: archive[name] for name in archive.files}
+    except DataError:
+        raise
     except (*_BAD_ARCHIVE, *_UNREADABLE) as error:
         objects = "Object arrays" in str(error)
         what = "holds arrays of Python objects, which are never loaded" if objects else "damaged"
