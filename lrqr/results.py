@@ -294,6 +294,8 @@ class Shift(Result):
     """Target rows that are copies of earlier ones."""
     shared_rows: int = 0
     """Target rows that the source has too."""
+    predictions: str = ""
+    """How predictions differ between source and target as the features do not; empty if they do not."""
 
 
 class Profile(Result):

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 CONTRACT = {
     "n_source", "n_target", "auc", "auc_low", "auc_high", "effective_size", "largest_weight",
     "outside_support", "negative_mass", "verdict", "features",
-    "copies_source", "copies_target", "shared_rows",
+    "copies_source", "copies_target", "shared_rows", "predictions",
 }  # fmt: skip
 
 

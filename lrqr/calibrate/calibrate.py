@@ -16,6 +16,7 @@ from lrqr.calibrate.offset import TEST_MASS
 from lrqr.calibrate.threshold import ThresholdModel
 from lrqr.errors import LrqrWarning
 from lrqr.stats.diagnosis import weight_warning
+from lrqr.stats.predictions import worse_than_a_constant
 from lrqr.stats.quantiles import rows_needed
 from lrqr.stats.repeats import Repeats
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from lrqr.plugins import FeatureMap
     from lrqr.stats.ratio import LikelihoodRatio
 
+_JUDGED = ("absolute", "cqr", "normalized", "lac", "aps", "raps", "neg-log")
 _MOST = 0.5  # share of the rows that is called most of them: from here on "no overlap", below it "little"
 
 
@@ -212,6 +214,11 @@ def _cautions(model: ThresholdModel, source: Rows, options: Options, *, unlabele
             f"fitted without them cover {100 * found['coverage']:.0f} %): answers now rest on these rows, "
             f"{100 * found['target_mass']:.0f} % of the offset, and on rows drawn like them"
         )
+    if source.prediction is not None and source.outcome is not None and options.score in _JUDGED:
+        center = source.prediction[:, :1] if options.score == "normalized" else source.prediction
+        message = worse_than_a_constant(center, np.asarray(source.outcome))
+        if message:
+            yield message
     if options.score == "cqr" and source.prediction is not None:
         crossed = float(np.mean(source.prediction[:, 0] > source.prediction[:, 1]))
         if crossed > _MOST:

@@ -14,6 +14,7 @@ from lrqr.errors import LrqrWarning
 from lrqr.results import Diagnosed, LabelsNeeded, Schema
 from lrqr.stats.diagnosis import diagnose as compare_features
 from lrqr.stats.power import rows_to_halve, rows_to_tell, spread
+from lrqr.stats.predictions import worse_than_a_constant
 
 if TYPE_CHECKING:
     from lrqr.data.formats import Data
@@ -64,7 +65,10 @@ def diagnose(
     roles, _ = inputs.without_map(inputs.roles_of("diagnose", diagnose, roles, columns), source)
     found = tables.resolve(roles, source, target) if fitted is None else fitted.roles
     policy = on_missing or ("error" if fitted is None else fitted.on_missing)
-    samples = [tables.read(path, found, on_missing=policy) for path in (source, target)]
+    samples = [
+        tables.read(path, found, on_missing=policy, optional=("id", "prediction", *more))
+        for path, more in ((source, ("outcome",)), (target, ()))
+    ]
     frames = [sample.features for sample in samples]
     if fitted is None:
         encoder = TableEncoder().fit(*frames, categorical=found.categorical, on_missing=policy)
@@ -72,13 +76,17 @@ def diagnose(
         encoder = fitted.encoder
     doubts.warn(encoder, *frames)
     level = coverage or (0.9 if fitted is None else fitted.coverage)
+    said = [sample.prediction for sample in samples]
     result = compare_features(
         *(encoder.transform(frame) for frame in frames),
         names=encoder.names_,
         coverage=level,
         random_state=seed,
+        predictions=None if 0 in said[0].shape or 0 in said[1].shape else (said[0], said[1]),
     )
-    for note in result.notes:
+    outcome = samples[0].outcome
+    unfit = "" if outcome is None or 0 in said[0].shape else worse_than_a_constant(said[0], outcome)
+    for note in (*result.notes, *filter(None, (result.predictions, unfit))):
         warnings.warn(note, LrqrWarning, stacklevel=2)
     differences = schema_differences(*frames)
     names = [_unassigned(path, found) for path in (source, target)]

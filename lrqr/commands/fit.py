@@ -138,7 +138,10 @@ def fit(
         coverage=options.coverage,
         random_state=options.seed,
         ratio=ratio,
+        predictions=_predictions(rows, target_rows),
     )
+    if diagnosis.predictions:
+        warnings.warn(diagnosis.predictions, LrqrWarning, stacklevel=2)
 
     step(f"fitting {options.method} on {len(rows)} rows")
     shared: dict[str, Any] = {"ratio": ratio}
@@ -287,6 +290,12 @@ def _with_base(
     learner = one_way.fit_base(str(options.base), source.take(training), classes, options.seed)
     rest = one_way.with_predictions(learner, source.take(~training), classes)
     return learner, rest, one_way.with_predictions(learner, target, classes)
+
+
+def _predictions(source: Rows, target: Rows) -> tuple[Any, Any] | None:
+    """Return the predictions of both, if both have some."""
+    both = source.prediction, target.prediction
+    return None if both[0] is None or both[1] is None else (both[0], both[1])
 
 
 def _warn_of_outcome(sample: Sample, rows: Rows, name: str | None, score: str) -> None:

@@ -20,6 +20,7 @@ from lrqr.errors import DataError, UsageError
 from lrqr.stats.certificate import TAIL_TOO_HEAVY, pareto_k
 from lrqr.stats.folds import copies
 from lrqr.stats.moments import Moments
+from lrqr.stats.predictions import differing
 from lrqr.stats.ratio import LikelihoodRatio, area, effective_size, largest_share
 from lrqr.stats.repeats import Repeats
 from lrqr.stats.support import LEVEL, Support
@@ -110,6 +111,8 @@ class Diagnosis:
     copies_source, copies_target, shared_rows : int
         Rows that are copies, and target rows that the source has too; see `lrqr.stats.repeats.Repeats`. All
         other numbers are of distinct rows.
+    predictions : str
+        How predictions differ as features do not (`lrqr.stats.predictions`); empty if they do not.
     """
 
     n_source: int
@@ -130,10 +133,13 @@ class Diagnosis:
     copies_source: int = 0
     copies_target: int = 0
     shared_rows: int = 0
+    predictions: str = ""
 
     @property
     def promise(self) -> str:
         """What may be promised, in a sentence."""
+        if self.predictions:
+            return self.predictions
         if self.verdict == NO_SHIFT and max(self.auc_high, 1.0 - self.auc_low) > _BLIND:
             return (
                 f"No shift shows, but {self.n_source} source and {self.n_target} target rows are too few to "
@@ -163,6 +169,7 @@ def diagnose(
     coverage: float = 0.9,
     random_state: int = 0,
     ratio: LikelihoodRatio | None = None,
+    predictions: tuple[Any, Any] | None = None,
 ) -> Diagnosis:
     """Compare unlabeled source rows (n_s, d) with target rows (n_t, d).
 
@@ -178,6 +185,8 @@ def diagnose(
         Seed of the folds and of the reference rows.
     ratio : LikelihoodRatio, optional
         Fitted on exactly these rows; if None a logistic one is fitted here.
+    predictions : (array of shape (n_s, k), array of shape (n_t, k)), optional
+        What a model says of these rows: it may have changed where the features have not.
 
     Examples
     --------
@@ -214,6 +223,8 @@ def diagnose(
         and _chance(far, len(target), expected, len(support.reference)) > _SURPRISE
         and _least_chance(source, target) > _SURPRISE
     )
+    verdict = _verdict(alike, outside, size, share, tail, coverage)
+    said = [np.asarray(part)[rows] for part, rows in zip(predictions or (), (own, other), strict=False)]
     return Diagnosis(
         n_source=counts[0],
         n_target=counts[1],
@@ -225,12 +236,13 @@ def diagnose(
         pareto_k=tail,
         outside_support=float(outside),
         negative_mass=_negative_mass(source, target),
-        verdict=_verdict(alike, outside, size, share, tail, coverage),
+        verdict=verdict,
         features=_features(source, target, names, ratio),
         overlap=_overlap(ratio),
         concentration=_concentration(weights),
         support=support,
         **repeats.to_dict(),
+        predictions=differing(*said, alike=verdict == NO_SHIFT) if said else "",
     )
 
 
