@@ -31,6 +31,7 @@ COLUMNS = [
     "shift",
     "regularization",
     "effective_size",
+    "auc",
 ]
 # what a metric is multiplied with, its decimals, and its heading
 METRICS = {
@@ -41,6 +42,7 @@ METRICS = {
     "infinite": (100.0, 0, "infinite %"),
     "regularization": (1.0, 3, "λ"),
     "effective_size": (1.0, 0, "effective size"),
+    "auc": (1.0, 3, "AUC"),
 }
 MARK = re.compile(r"<!-- table (\S+) ([a-z,]+)(?: rows (.+?))? -->\n(?:\|.*\n)*")
 NUMBER = re.compile(r"[\d.]+<!--([\w-]+); ([^;]+?)(?:; (\w+)(?:; ([^;]+?))?)?-->")

@@ -104,3 +104,15 @@ def test_bounds_must_make_sense(parameter: str, value: object) -> None:
     X, y, target = drawn(0)
     with pytest.raises(UsageError, match=f"{parameter} must be"):
         LRQR(**FIXED, regularization=0.1, **{parameter: value}).fit(X, y, X_target=target)
+
+
+def test_every_beta_is_solved_where_the_source_hardly_varies_along_a_direction() -> None:
+    """Without the bound the ratio is huge and the solver without it is lost at some β; the bound decides."""
+    X, y, target = drawn(8, n=120, d=12)
+    X[:, 1] = X[:, 0] + 1e-5 * X[:, 1]
+    for beta in np.geomspace(0.5, 20.0, 8):
+        model = LRQR(**FIXED, regularization=0.07, largest_norm=0.3, beta_range=(beta, beta))
+        model.fit(X, y, X_target=target)
+        assert model.converged_
+        assert np.linalg.norm(np.r_[model.intercept_, model.coef_]) <= 0.3 * (1.0 + 1e-9)
+        assert model.objective_ == pytest.approx(oracle(X, y, target, 0.07, 0.3)(float(beta)), rel=1e-5)

@@ -66,7 +66,7 @@ def select(
         Labeled source rows, standardized, and their scaled scores.
     X_target : ndarray of shape (n2, d)
     X_source : ndarray of shape (n3, d) or None
-        Unlabeled source rows; None = X itself.
+        Unlabeled source rows; None = X itself. Where given, they are not split: Σ is the same in all folds.
     coverage : float
     rule : str
         One of :data:`RULES`.

@@ -2,9 +2,10 @@
 
 At fixed β the problem is convex, and the bound on γ is a penalty ν‖γ‖² for the right ν >= 0 (Lagrange). Any ν
 and any dual point give a lower bound, so the result carries a certificate as the others do. Over β it is a
-search: a logarithmic grid, each local minimum of it refined.
+search: a logarithmic grid, and where the slope turns from falling to rising, its root.
 """
 
+import itertools
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -16,7 +17,9 @@ from lrqr.errors import UsageError
 from lrqr.solvers.interior import Convex
 from lrqr.solvers.problem import Problem, Solution
 
-_GRID = 17
+_GRID = 13
+# log ν below which the bound on γ does not bind.
+_LOWEST = -50.0
 # β beyond this many times 1 / mean |S|, either way, is not looked at unless the bounds ask for it.
 _FARTHEST = 1e4
 _SHARP = 0.1
@@ -43,51 +46,57 @@ def solve(problem: Problem, bounds: Bounds, *, tol: float = 1e-6) -> Solution:
     size = float(np.abs(problem.scores).mean()) or 1.0
     low, high = bounds.beta or (1.0 / (size * _FARTHEST), _FARTHEST / size)
 
-    @cache
-    def at(beta: float) -> Solution:
-        return _at(problem, beta, bounds.norm, tol)
+    guess = [1e-9 * problem.loss(np.zeros(len(problem.target_mean))) / (bounds.norm or 1.0) ** 2]
 
+    @cache
+    def at(log_beta: float) -> Solution:
+        found, guess[0] = _at(problem, float(np.exp(log_beta)), bounds.norm, guess[0], tol)
+        return found
+
+    def slope(log_beta: float) -> float:
+        # by the envelope theorem; the bound on γ does not depend on β
+        return problem.gradient_beta(at(log_beta).coef, at(log_beta).beta)
+
+    ends = np.log([low, high])
+    grid = (
+        [float(value) for value in np.linspace(ends[0], ends[1], _GRID)] if low < high else [float(ends[0])]
+    )
     if problem.regularization == 0.0:
-        return at(low)
-    grid = [float(value) for value in np.geomspace(low, high, _GRID)] if low < high else [low]
-    values = [at(beta).objective for beta in grid]
-    found = [at(beta) for beta in (grid[0], grid[-1])]
-    for index in range(1, len(grid) - 1):
-        if values[index] <= min(values[index - 1], values[index + 1]):
-            ends = np.log([grid[index - 1], grid[index + 1]])
-            best = optimize.minimize_scalar(
-                lambda log_beta: at(float(np.exp(log_beta))).objective,
-                bounds=ends,
-                method="bounded",
-                options={"xatol": 1e-5},
-            )
-            found += [at(grid[index]), at(float(np.exp(best.x)))]
+        return at(grid[0])
+    found = [at(grid[0]), at(grid[-1])]
+    for left, right in itertools.pairwise(grid):
+        if slope(left) < 0.0 <= slope(right):
+            found.append(at(float(optimize.brentq(slope, left, right, xtol=1e-6))))
     return min(found, key=lambda one: one.objective)
 
 
-def _at(problem: Problem, beta: float, norm: float | None, tol: float) -> Solution:
-    """Minimize over γ at one β; the penalty ν on ‖γ‖² is the root of ‖γ(ν)‖ = ``norm``."""
+def _at(
+    problem: Problem, beta: float, norm: float | None, guess: float, tol: float
+) -> tuple[Solution, float]:
+    """Minimize over γ at one β; the penalty ν on ‖γ‖² is the root of ‖γ(ν)‖ = ``norm``. Returns ν, too."""
     if norm is None:
-        return _penalized(problem, beta, 0.0, None, tol)
-    tiny = 1e-9 * problem.loss(np.zeros(len(problem.target_mean))) / norm**2
+        return _penalized(problem, beta, 0.0, None, tol), guess
     try:
         free = _penalized(problem, beta, 0.0, norm, tol)
+        if free.converged and np.linalg.norm(free.coef) < norm:
+            return free, guess
     except UsageError:  # Σ is singular: without the bound there would be no minimum
-        free = _penalized(problem, beta, tiny, norm, tol)
-    if np.linalg.norm(free.coef) < norm:
-        return free
+        pass
 
+    @cache
     def excess(log_penalty: float) -> float:
         one = _penalized(problem, beta, float(np.exp(log_penalty)), None, tol)
         return float(np.log(np.linalg.norm(one.coef) / norm)) if one.coef.any() else -1.0
 
-    low = float(np.log(tiny))
-    high = low
+    low = high = float(np.log(guess))
+    step = 0.5
     while excess(high) > 0.0:
-        low, high = high, high + np.log(100.0)
-    if low < high:
-        high = float(optimize.brentq(excess, low, high, xtol=1e-7, rtol=1e-12))
-    return _penalized(problem, beta, float(np.exp(high)), norm, tol)
+        low, high, step = high, high + step, 2.0 * step
+    while excess(low) <= 0.0 and low > _LOWEST:
+        low, high, step = low - step, low, 2.0 * step
+    if low < high and excess(low) > 0.0:
+        high = float(optimize.brentq(excess, low, high, xtol=1e-7))
+    return _penalized(problem, beta, float(np.exp(high)), norm, tol), float(np.exp(high))
 
 
 def _penalized(problem: Problem, beta: float, penalty: float, norm: float | None, tol: float) -> Solution:
