@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 _SHOWN = 5
 _COVERAGE = 0.9
+_PLAIN = {"base learner", "rows left out", "outcome", "prediction"}  # what a notebook need not say
 _FAR = 30.0  # spreads of the source: no shift within reach is as large
 
 _PARAMETERS = """coverage : float, default=0.9
@@ -361,9 +362,10 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
         from lrqr.commands.inspect import describe
         from lrqr.show import page, text
 
-        return (
-            page.card(text.chosen(describe(self.calibrated()))) if hasattr(self, "threshold_model_") else ""
-        )
+        if not hasattr(self, "threshold_model_"):
+            return ""
+        found = text.chosen(describe(self.calibrated()))
+        return page.card([(name, value) for name, value in found if name not in _PLAIN])
 
     def _pack(self) -> CalibratedModel:
         source, target, options, samples = self._given
@@ -583,9 +585,12 @@ class ConformalRegressor(RegressorMixin, ConformalModel):
 
     Attributes
     ----------
-    estimator_ : the fitted model
+    estimator_ : estimator
+        The fitted model; with ``prefit=True`` the one that was given.
     threshold_model_ : ThresholdModel
+        What turns features into thresholds, and what was chosen for it.
     n_features_in_ : int
+        Number of columns of X.
 
     Notes
     -----
@@ -661,11 +666,14 @@ class ConformalClassifier(ClassifierMixin, ConformalModel):
 
     Attributes
     ----------
-    estimator_ : the fitted model
+    estimator_ : estimator
+        The fitted model; with ``prefit=True`` the one that was given.
     classes_ : array of shape (K,)
         The classes in the order of the columns of `predict_set`.
     threshold_model_ : ThresholdModel
+        What turns features into thresholds, and what was chosen for it.
     n_features_in_ : int
+        Number of columns of X.
 
     Notes
     -----
