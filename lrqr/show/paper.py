@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from typing import TYPE_CHECKING, Any
 
@@ -145,7 +146,9 @@ def _path(experiment: Experiment, result: Comparison) -> Figure:
             axis.plot(*stars, linestyle="none", marker="*", markersize=13, color=color, markeredgecolor=INK)
         axis.set_xlabel("λ")
         if experiment.figure.logarithmic:
-            axis.set_xscale("symlog", linthresh=min(m.regularization for m in line if m.regularization))
+            smallest = min(m.regularization for m in line if m.regularization)
+            axis.set_xscale("symlog", linthresh=10.0 ** math.ceil(math.log10(smallest)))
+            axis.xaxis.set_major_formatter("{x:g}")
     _finish_coverage([axis for (axis,) in stacks], result)
     stacks[0][0].set_ylabel("target coverage")
     stacks[0][0].legend()
