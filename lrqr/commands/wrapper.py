@@ -878,6 +878,8 @@ def _scaled(X: FloatArray) -> bool:
 
 def _belonging(X: Any, y: Any, X_target: Any, clusters: Any) -> tuple[IntArray | None, list[str]]:
     """Return which rows no split divides, and what to say of rows that occur more than once."""
+    if not _is_frame(X) and X.dtype == object:
+        as_matrix(X, "X")  # what is no number is refused in our words
     features, other = coded(X, X_target)
     outcome = coded(y[:, None])[0][:, 0]
     notes = Repeats.of(features, other, outcome).notes
