@@ -16,7 +16,7 @@ import lrqr as package
 from lrqr.commands.engine import BatchScorer, Place, spread
 from lrqr.commands.predict import predict
 from lrqr.data import tables
-from lrqr.errors import UsageError
+from lrqr.errors import LrqrWarning, UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -102,6 +102,18 @@ def test_fits_and_predictions_are_the_same_bytes_on_several_processes(model: Pat
         for part in ("artifact.json", "arrays.npz"):
             assert (tmp_path / name / part).read_bytes() == (tmp_path / "one" / part).read_bytes()
         assert (tmp_path / f"{name}.parquet").read_bytes() == (tmp_path / "one.parquet").read_bytes()
+
+
+def test_an_evaluation_does_not_depend_on_the_batches(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = _rows(400).assign(kind=np.where(np.arange(400) == 300, "never", "x"))
+    with pytest.warns(LrqrWarning, match="1 rows hold categories never seen"):
+        whole = package.evaluate(model, rows, group="key")
+    monkeypatch.setattr(tables.batches, "__kwdefaults__", tables.batches.__kwdefaults__ | {"size": 37})
+    with pytest.warns(LrqrWarning, match="1 rows hold categories never seen"):
+        assert package.evaluate(model, rows, group="key") == whole
+    assert whole.n == 400
+    assert whole.shift.outside_support_here is not None
+    assert whole.shift.outside_support_here >= 1 / 400
 
 
 @pytest.mark.slow

@@ -169,16 +169,27 @@ class CalibratedModel(Stored):
         by: ThresholdModel | None = None,
     ) -> Answer:
         """Answer the same rows by another level or method, from features that are ``seen`` already."""
+        threshold = self.thresholds_again(sample, seen, infinite=infinite, by=by)
+        region = plugins.load("scores", self.score).region(seen.prediction, threshold)
+        return replace(seen, threshold=threshold, region=region)
+
+    def thresholds_again(
+        self,
+        sample: Sample,
+        seen: Answer,
+        *,
+        infinite: Infinite = "allow",
+        by: ThresholdModel | None = None,
+    ) -> FloatArray:
+        """Return the thresholds (n,) of `answer_again`, without its regions, which take longer."""
         method = by or self.threshold
-        threshold = method.predict(
+        return method.predict(
             seen.features,
             ratio=sample.weight if method.known_ratio_ else None,
             prediction=seen.prediction,
             infinite=infinite,
             learned=seen.learned,
         )
-        region = plugins.load("scores", self.score).region(seen.prediction, threshold)
-        return replace(seen, threshold=threshold, region=region)
 
     def outside(self, sample: Sample, answer: Answer) -> BoolArray:
         """Return which rows (n,) lie where the source has none, or hold what the fit never met."""

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 @options.group
 @options.infinite
 @options.on_missing_as_fit
+@options.place
 @click.option("--fail-under", type=options.Level(), help="Exit 3 if the coverage is below this.")
 @options.report
 @options.force
@@ -42,7 +43,12 @@ def evaluate(ctx: click.Context, /, model: Path, labeled: Path, **flags: Any) ->
     with progress_of(ctx) as step:
         step("evaluating")
         results = workflow.evaluate(
-            model, labeled, group=flags["group"], infinite=flags["infinite"], on_missing=flags["on_missing"]
+            model,
+            labeled,
+            group=flags["group"],
+            infinite=flags["infinite"],
+            on_missing=flags["on_missing"],
+            place=options.take_place(flags),
         )
     emit(results, flags["output_format"])
     write_report(ctx, results, report, force=flags["force"])

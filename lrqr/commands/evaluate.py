@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +14,10 @@ from lrqr.calibrate.labeled import fingerprints
 from lrqr.calibrate.model import PRECOMPUTED
 from lrqr.commands import inputs
 from lrqr.commands.causes import causes
+from lrqr.commands.engine import LOCAL, Place, spread
 from lrqr.commands.inputs import digest
 from lrqr.data import tables
+from lrqr.data.encoder import warn_unseen
 from lrqr.data.formats import is_path
 from lrqr.errors import CheckFailed, UsageError
 from lrqr.results import (
@@ -37,9 +41,10 @@ from lrqr.stats import metrics
 from lrqr.stats.diagnosis import LITTLE_OVERLAP, NO_OVERLAP
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from lrqr.arrays import BoolArray, FloatArray
     from lrqr.calibrate.model import Answer, CalibratedModel
-    from lrqr.calibrate.threshold import ThresholdModel
     from lrqr.data.formats import Data
     from lrqr.data.tables import Sample
     from lrqr.plugins import Infinite
@@ -67,6 +72,7 @@ def evaluate(
     group: Any = None,
     infinite: Infinite = "allow",
     on_missing: str | None = None,
+    place: Place = LOCAL,
 ) -> Evaluation:
     """Say whether a model kept its promise on labeled rows.
 
@@ -85,6 +91,8 @@ def evaluate(
         What to do with infinite thresholds.
     on_missing : {"error", "drop", "impute"}, optional
         Default: ``"impute"`` if the model was fitted so, else ``"error"``.
+    place : Place
+        Where batches are answered; see `lrqr.commands.engine`.
 
     Returns
     -------
@@ -114,8 +122,11 @@ def evaluate(
     need = fitted.needed(*(["group"] if group else []))
     labels = ("score" if fitted.score == PRECOMPUTED else "outcome",)
     policy = on_missing or fitted.on_missing
-    sample = tables.read(labeled, roles, on_missing=policy, need=need, optional=labels)
-    rows = _judge(fitted, sample, infinite)
+    samples = tables.batches(labeled, roles, on_missing=policy, need=need, optional=labels)
+    sample, answer, outside = _gather(fitted, samples, place)
+    if infinite != "allow":
+        answer = fitted.answer_again(sample, answer, infinite=infinite)
+    rows = _judged(fitted, sample, answer)
     weighted = fitted.details["weighted_coverage"]
     facts = fitted.details["fit"]
     found = Evaluation(
@@ -130,9 +141,9 @@ def evaluate(
         certificate=fitted.details.get("certificate"),
         size=_size(fitted, rows),
         **_with_labels(fitted, sample, rows, group),
-        shift=_shift(fitted, sample, rows),
+        shift=_shift(fitted, rows, outside),
         levels=_levels(fitted, sample, rows),
-        methods=_side_by_side(fitted, sample, infinite, rows.answer),
+        methods=_side_by_side(fitted, sample, infinite, rows),
         examples=_examples(sample, rows.answer),
         profiles=_profiles(fitted, rows.answer),
         selection=[Candidate.read(row) for row in facts["selection"]],
@@ -214,18 +225,43 @@ def _known_labels(model: CalibratedModel, rows: _Judged) -> dict[str, Any]:
     return {"known_labels": int(np.isin(here, labeled.rows).sum())}
 
 
-def _judge(
-    model: CalibratedModel,
-    sample: Sample,
-    infinite: Infinite = "allow",
-    seen: Answer | None = None,
-    by: ThresholdModel | None = None,
-) -> _Judged:
-    """Judge the rows, from what is ``seen`` of them already by another level or method."""
-    if seen is None:
-        answer = model.answer(sample, infinite=infinite)
-    else:
-        answer = model.answer_again(sample, seen, infinite=infinite, by=by)
+def _gather(
+    model: CalibratedModel, samples: Iterable[Sample], place: Place
+) -> tuple[Sample, Answer, BoolArray]:
+    """Answer a file batch by batch; return its rows without their table, the answers, and what is outside.
+
+    All that is kept of a row is its encoded features and what the model says of it.
+    """
+    parts: list[tuple[Sample, Answer, BoolArray]] = []
+    unseen: Counter[tuple[str, str]] = Counter()
+    with place.ready():
+        for *part, new in spread(partial(_answered, model), samples):
+            parts.append(tuple(part))
+            unseen.update(new)
+    warn_unseen(unseen)
+    found, answers, outside = zip(*parts, strict=True)
+    return _joined(found), _joined(answers), np.concatenate(outside)
+
+
+def _answered(
+    model: CalibratedModel, sample: Sample
+) -> tuple[Sample, Answer, BoolArray, Counter[tuple[str, str]]]:
+    """Answer a batch, wherever it is done."""
+    unseen: Counter[tuple[str, str]] = Counter()
+    answer = model.answer(sample, unseen=unseen)
+    outside = model.outside(sample, answer)
+    return replace(sample, features=sample.features.iloc[:0]), answer, outside, unseen
+
+
+def _joined(parts: Sequence[Any]) -> Any:
+    """Put the arrays of dataclasses one below the other."""
+    arrays = [name for name, value in vars(parts[0]).items() if isinstance(value, np.ndarray)]
+    return replace(
+        parts[0], **{name: np.concatenate([getattr(one, name) for one in parts]) for name in arrays}
+    )
+
+
+def _judged(model: CalibratedModel, sample: Sample, answer: Answer) -> _Judged:
     scores = model.scores(sample, answer.prediction)
     sizes = answer.threshold if model.score == PRECOMPUTED else metrics.region_size(region=answer.region)
     return _Judged(answer, sizes, scores)
@@ -302,11 +338,11 @@ def _rounded(sizes: FloatArray) -> FloatArray:
     return sizes if unit == 0.0 else np.where(np.isfinite(sizes), np.round(sizes / unit) * unit, sizes)
 
 
-def _shift(model: CalibratedModel, sample: Sample, rows: _Judged) -> Shift:
+def _shift(model: CalibratedModel, rows: _Judged, beyond: BoolArray) -> Shift:
     """Return the shift at the fit, and what these rows add to it."""
     stored = model.details["shift"]
     unreachable = stored["verdict"] in (LITTLE_OVERLAP, NO_OVERLAP)
-    outside = float(model.outside(sample, rows.answer).mean())
+    outside = float(beyond.mean())
     remark = _REMARK if unreachable and rows.inside is not None else None
     means = dict(zip(model.encoder.names_, rows.answer.features.mean(axis=0).tolist(), strict=True))
     features = [row | {"mean_here": means[row["name"]]} for row in stored["features"]]
@@ -315,25 +351,29 @@ def _shift(model: CalibratedModel, sample: Sample, rows: _Judged) -> Shift:
 
 def _levels(model: CalibratedModel, sample: Sample, rows: _Judged) -> list[Level]:
     """Return the coverage reached at each level that the method was calibrated at; nothing without labels."""
-    if rows.inside is None or not model.threshold.levels_:
+    if rows.scores is None or rows.inside is None or not model.threshold.levels_:
         return []
     reached = {model.coverage: rows.inside}
     for level in model.threshold.levels_:
-        other = _judge(model, sample, seen=rows.answer, by=model.threshold.at(level)).inside
-        reached |= {} if other is None else {level: other}
+        thresholds = model.thresholds_again(sample, rows.answer, by=model.threshold.at(level))
+        reached[level] = rows.scores <= thresholds
     return [Level(nominal=level, **_interval(reached[level], level)) for level in sorted(reached)]
 
 
-def _side_by_side(model: CalibratedModel, sample: Sample, infinite: Infinite, seen: Answer) -> list[Method]:
+def _side_by_side(model: CalibratedModel, sample: Sample, infinite: Infinite, own: _Judged) -> list[Method]:
     """Return the model and its companions on the same rows."""
     found = []
     for name, method in {model.threshold.method_: model.threshold, **model.companions}.items():
-        rows = _judge(model, sample, "allow" if infinite == "error" else infinite, seen, method)
+        rows = own
+        if method is not model.threshold:
+            allowed: Infinite = "allow" if infinite == "error" else infinite
+            rows = _judged(model, sample, model.answer_again(sample, own.answer, infinite=allowed, by=method))
         row = {} if rows.inside is None else _interval(rows.inside, model.coverage)
         row["size"] = float(rows.sizes.mean()) if rows.sizes.size else None
         row["infinite"] = float(np.isposinf(rows.answer.threshold).mean())
         if np.isposinf(rows.sizes).any():
-            row["size_clipped"] = float(_judge(model, sample, "clip", seen, method).sizes.mean())
+            clipped = model.answer_again(sample, own.answer, infinite="clip", by=method)
+            row["size_clipped"] = float(_judged(model, sample, clipped).sizes.mean())
         found.append(Method(name=name, **row))
     return found
 

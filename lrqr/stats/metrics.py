@@ -289,13 +289,13 @@ def worst_slab(
         raise DataError(f"covered has shape {hits.shape}, expected ({features.shape[0]},)")
     rng = np.random.default_rng(random_state)
     spread = features.std(axis=0)
-    standard = (features - features.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    center, scale = features.mean(axis=0), np.where(spread > 0, spread, 1.0)
     order = rng.permutation(features.shape[0])
     search, held_out = order[: order.size // 2][:_SLAB_ROWS], order[order.size // 2 :]
     if search.size < _SLAB_EDGES:
         return coverage_summary(covered=hits[:0], nominal=nominal, confidence=confidence)
     worst, inside = np.inf, np.zeros(held_out.size, dtype=np.bool_)
-    searched, judged = standard[search], standard[held_out]
+    searched, judged = ((features[rows] - center) / scale for rows in (search, held_out))
     for direction in rng.normal(size=(directions, features.shape[1])):
         value, low, high = _lowest_slab(searched @ direction, hits[search], fraction)
         if value < worst:
