@@ -23,12 +23,14 @@ if TYPE_CHECKING:
 Base = Literal["ridge", "hist-gradient-boosting", "logistic"]
 FeatureMap = Literal["auto", "given", "learned", "constant"]
 Infinite = Literal["allow", "clip", "error"]
+Guarantee = Literal["marginal", "pac"]
 OnMissing = Literal["error", "drop", "impute"]
 Engine = Literal["local", "dask"]
 
 BASES: tuple[str, ...] = get_args(Base)
 FEATURE_MAPS: tuple[str, ...] = get_args(FeatureMap)
 INFINITE: tuple[str, ...] = get_args(Infinite)
+GUARANTEES: tuple[str, ...] = get_args(Guarantee)
 ON_MISSING: tuple[str, ...] = get_args(OnMissing)
 ENGINES: tuple[str, ...] = get_args(Engine)
 

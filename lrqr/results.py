@@ -103,6 +103,8 @@ class Certificate(Result):
     """Tail index of the ratios; above 0.7 they cannot be trusted. `"-inf"` where all are equal."""
     effective_size: Number = None
     """Number of equally weighted source rows that the weighted ones are worth."""
+    answered: Number = None
+    """`--abstain`: the share of the target rows that it is about; absent without it."""
 
 
 class Histogram(Result):
@@ -389,6 +391,16 @@ class Fit(Result):
     """`given`, `learned` or `constant`."""
     unanswered: Number = None
     """Share of the target that a learned ratio would have left without a finite threshold."""
+    floor: Number = None
+    """Split conformal's threshold, below which none is for want of overlap; absent elsewhere."""
+    answered: Number = None
+    """`--abstain`: share of the target rows with an answer; absent without it."""
+    guarantee: str = "marginal"
+    """`marginal` or `pac`."""
+    level: Number = None
+    """`pac`: the level that the promised coverage took."""
+    price: Number = None
+    """`pac`: how many times larger that makes the answers to the target rows; null if not known."""
     largest_score: Number = None
     """Largest calibration score."""
     regularization: Number = None
@@ -609,7 +621,9 @@ class Evaluation(Result):
     outcome: str = ""
     """The outcome's column, or the score's."""
     n: int
-    """Number of rows."""
+    """Number of judged rows: those with an answer."""
+    abstained: int | None = None
+    """Number of further rows for which a model of `--abstain` has no answer; absent without it."""
     nominal: float
     """The coverage that was promised."""
     confidence: float = 0.95
@@ -779,6 +793,8 @@ class Predicted(Result):
     """Rows with an empty interval or set."""
     outside: int
     """Rows outside the source's support."""
+    abstained: int = 0
+    """`--abstain`: rows without an answer."""
 
 
 class Experiments(Result):

@@ -13,9 +13,10 @@ from lrqr import plugins
 from lrqr.calibrate import labeled as labels
 from lrqr.calibrate.base import BaseLearner
 from lrqr.calibrate.offset import TEST_MASS
-from lrqr.calibrate.threshold import ThresholdModel
-from lrqr.errors import LrqrWarning
-from lrqr.stats.diagnosis import weight_warning
+from lrqr.calibrate.threshold import ThresholdModel, prefers_few
+from lrqr.errors import LrqrWarning, UsageError
+from lrqr.stats.diagnosis import LITTLE_OVERLAP, NO_OVERLAP, NO_PROMISE, diagnose, weight_warning
+from lrqr.stats.metrics import region_size
 from lrqr.stats.predictions import worse_than_a_constant
 from lrqr.stats.quantiles import rows_needed
 from lrqr.stats.repeats import Repeats
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 
     from lrqr.arrays import FloatArray
     from lrqr.calibrate.rows import Rows
-    from lrqr.plugins import FeatureMap
+    from lrqr.plugins import FeatureMap, Guarantee
+    from lrqr.stats.diagnosis import Diagnosis
     from lrqr.stats.ratio import LikelihoodRatio
 
 _JUDGED = ("absolute", "cqr", "normalized", "lac", "aps", "raps", "neg-log")
@@ -56,6 +58,10 @@ class Options:
         Whether to compute what may be promised without target labels; not done where there are some.
     at_least : float or None
         The coverage that the certificate's sensitivity is about; None for 1-α-0.05.
+    guarantee : {"marginal", "pac"}
+        Whether coverage is promised on average or with 95 % confidence.
+    abstain : bool
+        Whether rows outside the source's support get an infinite threshold.
     """
 
     score: str
@@ -67,6 +73,8 @@ class Options:
     unlabeled: str = "X_source"
     certify: bool = False
     at_least: float | None = None
+    guarantee: Guarantee = "marginal"
+    abstain: bool = False
 
 
 def calibrate(
@@ -77,6 +85,7 @@ def calibrate(
     unlabeled: FloatArray | None = None,
     ratio: LikelihoodRatio | None = None,
     labeled: Rows | None = None,
+    diagnosis: Diagnosis | None = None,
     stacklevel: int = 2,
 ) -> ThresholdModel:
     """Score the source rows and fit thresholds on them; with labeled target rows, correct these.
@@ -96,6 +105,8 @@ def calibrate(
         several methods. Each method that needs one fits its own otherwise.
     labeled : Rows, optional
         Labeled target rows, with what the source rows have; see `lrqr.calibrate.labeled`. At least 20.
+    diagnosis : Diagnosis, optional
+        Of the source and the target rows; see `overlap`.
     stacklevel : int
         Of the warnings; 2 is the caller of this function.
 
@@ -105,6 +116,12 @@ def calibrate(
         If the rows, or their known ratios, are too few for the coverage, if predicted quantiles are swapped,
         or if ``unlabeled`` is of no use.
     """
+    if labeled is not None and options.guarantee == "pac":
+        raise UsageError("the guarantee pac does without labels of the target: leave out one of them")
+    if diagnosis is None and (options.abstain or options.certify or _guarded(options)):
+        diagnosis = overlap(source, target, options)
+    certify = (options.certify or options.guarantee == "pac") and labeled is None
+    known = ratio if source.ratio is None else source.ratio
     model = ThresholdModel(
         options.method,
         feature_map=options.feature_map,
@@ -112,24 +129,61 @@ def calibrate(
         coverage=options.coverage,
         random_state=options.seed,
         at_least=options.at_least,
+        guarantee=options.guarantee,
+        abstain=options.abstain,
     ).fit(
         source.features,
         scores_of(source, options.score),
         X_target=None if target is None else target.features,
         X_source=unlabeled,
-        ratio=ratio if source.ratio is None else source.ratio,
+        ratio=known,
         prediction=source.prediction,
         prediction_target=None if target is None else target.prediction,
         levels=options.levels,
-        certify=options.certify and labeled is None,
         groups=source.groups,
         groups_target=None if target is None else target.groups,
+        certify=certify,
+        diagnosis=diagnosis,
     )
+    if certify:
+        model.certify(known)
     if labeled is not None:
         model = corrected(model, labeled, source, options.score)
     for message in _cautions(model, source, options, unlabeled=unlabeled is not None):
         warnings.warn(message, LrqrWarning, stacklevel=stacklevel)
     return model
+
+
+def overlap(source: Rows, target: Rows | None, options: Options) -> Diagnosis | None:
+    """Diagnose how far source and target are apart, or None without rows or features to compare."""
+    if target is None or 0 in source.features.shape or not len(target):
+        return None
+    coverage = options.coverage if isinstance(options.method, str) else options.method.coverage
+    return diagnose(source.features, target.features, coverage=coverage, random_state=options.seed or 0)
+
+
+def _guarded(options: Options) -> bool:
+    """Return whether the thresholds may need a floor: those of LR-QR with few features."""
+    few = options.method == "lrqr" or prefers_few(options.method)
+    return options.feature_map in ("learned", "constant") or (options.feature_map == "auto" and few)
+
+
+def price(model: ThresholdModel, target: Rows, score: str) -> float | None:
+    """Return how many times larger the raised level makes the finite answers to the target rows, or None.
+
+    Sizes where the predictions of the rows are known, thresholds elsewhere.
+    """
+    if model.marginal_ is None or model.known_ratio_:
+        return None
+    module, means = plugins.load("scores", score), []
+    pair = [thresholds_of(one, target) for one in (model.marginal_, model)]
+    finite = np.isfinite(pair[0]) & np.isfinite(pair[1])
+    for found in pair:
+        sizes = found
+        if target.prediction is not None and target.prediction.shape[1] >= max(1, len(module.INPUTS)):
+            sizes = region_size(region=module.region(target.prediction, found))
+        means.append(float(sizes[finite].mean()) if finite.any() else np.inf)
+    return means[1] / means[0] if np.isfinite(means[0]) and means[0] > 0.0 else None
 
 
 def corrected(model: ThresholdModel, rows: Rows, source: Rows, score: str) -> ThresholdModel:
@@ -144,6 +198,7 @@ def corrected(model: ThresholdModel, rows: Rows, source: Rows, score: str) -> Th
         else:  # of models that have not seen the row
             weights = at.offset_.ratios
             thresholds = own - at.offset_.residuals + at.offset_.lift(weights)
+            thresholds = np.maximum(thresholds, -np.inf if at.floor_ is None else at.floor_)
         ours[level] = labels.Sample(own, thresholds, weights)
         theirs[level] = labels.Sample(scores, thresholds_of(at, rows), np.ones(len(scores)))
     other = copy.copy(model)
@@ -192,9 +247,21 @@ def with_predictions(learner: BaseLearner, rows: Rows, classes: Sequence[str]) -
     return replace(rows, prediction=prediction)
 
 
+def _broken_guarantee(model: ThresholdModel) -> Iterator[str]:
+    """Yield what to say where the bound stays below the promised coverage."""
+    bound = model.certificate_
+    if model.guarantee == "pac" and bound is not None and bound.lower_bound < model.coverage_:
+        yield (
+            f"the guarantee pac cannot be kept: {bound.effective_size:.0f} effective rows bound the coverage "
+            f"by {bound.lower_bound:.3f} from below, not by {model.coverage_:g}; add source rows that "
+            "look like target rows, lower the coverage, or pass --abstain (abstain=True)"
+        )
+
+
 def _cautions(model: ThresholdModel, source: Rows, options: Options, *, unlabeled: bool) -> Iterator[str]:
     """Yield what a user must be told of a fit."""
     needed = rows_needed(model.coverage_)
+    yield from _broken_guarantee(model)
     # the other methods say it themselves, unless a feature map lets them fit at a lower level
     silent = model.method_ == "lrqr" or model.learned_ is not None
     if silent and model.n_source_ < needed:
@@ -238,8 +305,18 @@ def two_values(rows: Rows, name: str, remedy: str) -> str | None:
     return f"{name} has only two values ({values[0]:g} and {values[1]:g}): if they are classes, use {remedy}"
 
 
-def overlap_warning(model: ThresholdModel, X_target: FloatArray) -> str | None:
-    """Return what to say if more than α of the target rows have no finite threshold, else None.
+def apart(diagnosis: Diagnosis, *, bare: bool = True) -> str | None:
+    """Return what to say of a verdict of little or no overlap, else None; ``bare``: finite answers stay."""
+    if diagnosis.verdict not in (LITTLE_OVERLAP, NO_OVERLAP):
+        return None
+    worth = f"effective size {diagnosis.effective_size:.3g} of {diagnosis.n_source}"
+    outside = f"{100 * diagnosis.outside_support:.0f} % of the target outside the source's support"
+    finite = f" {NO_PROMISE}" if bare and diagnosis.verdict == NO_OVERLAP else ""
+    return f"{diagnosis.verdict} ({worth}, {outside}): {diagnosis.promise}{finite}"
+
+
+def overlap_warning(model: ThresholdModel, diagnosis: Diagnosis | None, X_target: FloatArray) -> str | None:
+    """Return what to say where source and target overlap little, or None.
 
     The command line says it in its summary, from the diagnosis and from ``unanswered_``.
 
@@ -247,12 +324,9 @@ def overlap_warning(model: ThresholdModel, X_target: FloatArray) -> str | None:
     ----------
     model : ThresholdModel
         Fitted with ``X_target``.
+    diagnosis : Diagnosis or None
+        Of the source and ``X_target``.
     X_target : array of shape (n2, d)
-
-    Notes
-    -----
-    It asks what was fitted already: the likelihood ratio of the learned features, or that of a method that
-    weighs rows. Without either (given features of a method that uses no ratio) nothing is known.
     """
     share = model.unanswered_
     weighs = model.learned_ is None and model.estimator_.USES_RATIO and not model.known_ratio_
@@ -260,9 +334,9 @@ def overlap_warning(model: ThresholdModel, X_target: FloatArray) -> str | None:
     if weighs and len(X_target) and model.n_source_ >= rows_needed(model.coverage_):
         share = float(np.isposinf(model.predict(X_target)).mean())
     if share <= 1.0 - model.coverage_:
-        return None
+        return None if diagnosis is None else apart(diagnosis, bare=model.support_ is None)
     taken = (
-        "; the given features were taken instead, and thresholds there are extrapolated"
+        "; the given features were taken instead, and thresholds there are extrapolated and carry no promise"
         if model.feature_map == "auto" and model.unanswered_ > 0.0
         else ""
     )

@@ -158,7 +158,12 @@ class CalibratedModel(Stored):
         prediction = self.prediction(sample, features)
         learned = (by or self.threshold).features(features, prediction)
         seen = Answer(features, prediction, np.empty(0), None, learned)
-        return self.answer_again(sample, seen, infinite=infinite, by=by)
+        found = self.answer_again(sample, seen, infinite=infinite, by=by)
+        if (by or self.threshold).support_ is None:
+            return found
+        threshold = np.where(self.encoder.novel(sample.features), np.inf, found.threshold)
+        region = plugins.load("scores", self.score).region(prediction, threshold)
+        return replace(found, threshold=threshold, region=region)
 
     def answer_again(
         self,

@@ -16,10 +16,10 @@ from sklearn.base import clone
 from lrqr.arrays import LEVEL, Stored, array, optional, same
 from lrqr.stats.certificate import Certificate, certify
 from lrqr.stats.folds import canonical_order, fold_rows
-from lrqr.stats.quantiles import weighted_quantile
+from lrqr.stats.quantiles import conformal_quantile, weighted_quantile
 
 if TYPE_CHECKING:
-    from lrqr.arrays import FloatArray, IntArray
+    from lrqr.arrays import BoolArray, FloatArray, IntArray
 
 FOLDS = 5
 
@@ -94,8 +94,10 @@ class Evidence:
         Learned features, of which the chance to be covered is taken to be a function.
     unlabeled : dict
         ``X_target`` and ``X_source``, where there are such rows.
-    lifted : bool
-        Whether a weighted quantile of the residuals lifts its thresholds.
+    shape : float or None
+        Level of the shape that a weighted quantile of the residuals lifts; None where nothing is lifted.
+    floored : bool
+        Whether thresholds are at least the conformal quantile of the scores.
     groups : (n,) array or None
         Which rows no fold divides, as `lrqr.stats.folds.together` says.
     """
@@ -107,23 +109,33 @@ class Evidence:
     features: FloatArray
     features_target: FloatArray
     unlabeled: dict[str, FloatArray]
-    lifted: bool
+    shape: float | None = None
+    floored: bool = False
     groups: IntArray | None = None
 
     def certificate(
-        self, thresholds: FloatArray, coverage: float, at_least: float | None = None
+        self,
+        thresholds: FloatArray,
+        coverage: float,
+        *,
+        at_least: float | None = None,
+        outside: float = 0.0,
+        answered: tuple[BoolArray, BoolArray] | None = None,
     ) -> Certificate:
-        """Bound the coverage of `thresholds` at this level from below."""
-        covered = self.scores <= thresholds
+        """Bound the coverage of `thresholds` at this level from below, on ``answered`` rows."""
         # in an order that depends on their contents only: shuffled rows have the same certificate
         order = canonical_order(self.rows, self.features, self.scores)
+        of_target = canonical_order(self.features_target)
+        if answered is not None:
+            order, of_target = order[answered[0][order]], of_target[answered[1][of_target]]
         return certify(
-            covered[order],
+            (self.scores <= thresholds)[order],
             self.ratios[order],
             self.features[order],
-            self.features_target[canonical_order(self.features_target)],
+            self.features_target[of_target],
             coverage=coverage,
             at_least=at_least,
+            outside=outside,
         )
 
     def thresholds(self, level: float) -> FloatArray:
@@ -133,7 +145,7 @@ class Evidence:
             return np.full(n, np.inf)
         columns = self.rows, self.features, self.scores
         found, fold = np.empty(n), fold_rows(columns, FOLDS, 0, self.groups)
-        method = clone(self.method).set_params(coverage=shape_level(level) if self.lifted else level)
+        method = clone(self.method).set_params(coverage=level if self.shape is None else self.shape)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             for k in np.unique(fold):
@@ -143,9 +155,11 @@ class Evidence:
                 )
                 fitted = clone(method).fit(self.rows[rest], self.scores[rest], **self.unlabeled, **ratios)
                 found[held] = fitted.predict(self.rows[held], **own)
-                if self.lifted:
+                if self.shape is not None:
                     offset = Offset(
                         self.scores[rest] - fitted.predict(self.rows[rest]), self.ratios[rest], level
                     )
                     found[held] += offset.lift(self.ratios[held])
+                if self.floored:
+                    found[held] = np.maximum(found[held], conformal_quantile(self.scores[rest], level))
         return found

@@ -33,16 +33,21 @@ from lrqr.calibrate.offset import Evidence, Offset, shape_level
 from lrqr.errors import ArtifactError, DataError, UsageError
 from lrqr.methods.estimator import as_ratio, check_coverage
 from lrqr.methods.selection import lighten
-from lrqr.plugins import FEATURE_MAPS, INFINITE, check_choice
+from lrqr.plugins import FEATURE_MAPS, GUARANTEES, INFINITE, check_choice
+from lrqr.stats.certificate import level_for
+from lrqr.stats.diagnosis import LITTLE_OVERLAP, NO_OVERLAP
 from lrqr.stats.folds import group_size, together
+from lrqr.stats.quantiles import conformal_quantile
 from lrqr.stats.ratio import LikelihoodRatio
+from lrqr.stats.support import Support
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from lrqr.arrays import FloatArray, IntArray
-    from lrqr.plugins import FeatureMap, Infinite
+    from lrqr.plugins import FeatureMap, Guarantee, Infinite
     from lrqr.stats.certificate import Certificate
+    from lrqr.stats.diagnosis import Diagnosis
 
 _TUNED = ("regularization", "ridge")
 _ROUNDING = 2.0 * np.finfo(np.float64).eps
@@ -118,10 +123,12 @@ class Level(Stored):
     STATE: ClassVar[dict[str, Any]] = {
         "estimator": nested(_method, d="shape", n="n"),
         "residuals": array("n") | None,
+        "floor": optional(float | None),
     }
 
     estimator: Any
     residuals: FloatArray | None
+    floor: float | None = None
 
 
 def cap_infinite(thresholds: FloatArray, infinite: Infinite, largest: float) -> FloatArray:
@@ -163,11 +170,25 @@ class ThresholdModel(Stored, BaseEstimator):
         Seed of everything random. Not used when ``method`` is an estimator.
     at_least : float, optional
         The coverage that the certificate's sensitivity is about; by default 1-α-0.05.
+    guarantee : {"marginal", "pac"}, default="marginal"
+        ``"marginal"``: the coverage is 1-α on average. ``"pac"``: the level is raised until the certified
+        lower bound is 1-α, so that with 95 % confidence at least so much is covered.
+    abstain : bool, default=False
+        Whether rows outside the source's support get an infinite threshold.
 
     Attributes
     ----------
     certificate_ : Certificate or None
-        What may be promised without target labels, if `fit` was asked to certify.
+        What may be promised without target labels, after `certify`.
+    floor_ : float or None
+        What no threshold is below: split conformal's, where source and target do not
+        overlap, or in too few rows, and where the given features were taken for that; None elsewhere.
+    support_ : Support or None
+        Where the source has rows, if the model abstains elsewhere.
+    level_ : float
+        The level that ``guarantee="pac"`` took; without it ``coverage_``.
+    marginal_ : ThresholdModel or None
+        The model as it was before its level was raised.
     estimator_ : the fitted method
     method_ : str
         Its name.
@@ -203,7 +224,7 @@ class ThresholdModel(Stored, BaseEstimator):
         "accuracy_": optional(float),
         "method_": Annotated[one_of(*plugins.names("methods")), same("method")],
         "feature_map_": one_of("given", "learned", "constant"),
-        "coverage_": Annotated[LEVEL, same("level")],
+        "coverage_": LEVEL,
         "largest_score_": float,
         "n_source_": Annotated[COUNT, same("n")],
         "n_features_in_": Annotated[COUNT, same("d")],
@@ -211,7 +232,10 @@ class ThresholdModel(Stored, BaseEstimator):
         "unanswered_": SHARE,
         "estimator_": nested(_method, d="shape", n="n"),
         "learned_": nested(LearnedFeatures, d="d") | None,
-        "offset_": nested(Offset, n="n", level="level") | None,
+        "offset_": nested(Offset, n="n") | None,
+        "floor_": optional(float | None),
+        "level_": optional(LEVEL),
+        "support_": optional(nested(Support, d="d") | None),
         "levels_": by_level(nested(Level, method="method", shape="shape", n="n")),
     }
 
@@ -219,6 +243,16 @@ class ThresholdModel(Stored, BaseEstimator):
     lattice_: FloatArray | None = None
     accuracy_: float = 0.0
     own_features_: tuple[FloatArray | None, FloatArray | None] = None, None  # out-of-fold, not stored
+    feature_map_: str
+    learned_: LearnedFeatures | None
+    offset_: Offset | None
+    levels_: dict[float, Level]
+    level_: float
+    floor_: float | None = None
+    certificate_: Certificate | None = None
+    support_: Support | None = None
+    marginal_: Self | None = None
+    _evidence: Evidence | None = None
 
     def __init__(
         self,
@@ -229,6 +263,8 @@ class ThresholdModel(Stored, BaseEstimator):
         coverage: float = 0.9,
         random_state: int | None = 0,
         at_least: float | None = None,
+        guarantee: Guarantee = "marginal",
+        abstain: bool = False,
     ) -> None:
         self.method = method
         self.feature_map = feature_map
@@ -236,6 +272,8 @@ class ThresholdModel(Stored, BaseEstimator):
         self.coverage = coverage
         self.random_state = random_state
         self.at_least = at_least
+        self.guarantee = guarantee
+        self.abstain = abstain
 
     def fit(
         self,
@@ -251,6 +289,7 @@ class ThresholdModel(Stored, BaseEstimator):
         certify: bool = False,
         groups: Any = None,
         groups_target: Any = None,
+        diagnosis: Diagnosis | None = None,
     ) -> Self:
         """Fit the feature map and the method.
 
@@ -273,29 +312,17 @@ class ThresholdModel(Stored, BaseEstimator):
             Further coverages to calibrate at, on the same features and ratios and with the λ and the ridge
             that were chosen for ``coverage``, so that each costs one fit without cross-validation.
         certify : bool
-            Whether to compute ``certificate_``, which takes five further fits without cross-validation.
+            Whether to keep what `certify` needs: it takes five further fits without cross-validation.
         groups, groups_target : array-like of shape (n1,), (n2,), optional
             Clusters of the rows: folds keep them whole, as they keep copies of a row, and calibration leaves
             room for the whole cluster of a new row.
+        diagnosis : Diagnosis, optional
+            Of X and X_target: whether they overlap little, and where the source has rows.
         """
         X, y, X_target, X_source = _checked(X, y, X_target, X_source)
-        method = self._make()
-        self.method_, self.coverage_ = _name_of(method), check_coverage(method.coverage)
-        self.n_source_, self.n_features_in_ = X.shape
-        self.largest_score_ = float(y.max())
-        self.known_ratio_ = ratio is not None and not isinstance(ratio, LikelihoodRatio)
-        self.feature_map_ = resolve_map(
-            self.feature_map,
-            method,
-            classify=self.classify,
-            n_source=len(X),
-            n_target=0 if X_target is None else len(X_target),
-            known=self.known_ratio_,
-        )
-        self.learned_: LearnedFeatures | None = None
-        self.certificate_: Certificate | None = None
+        method = self._start(X, y, X_target, ratio)
         held = _together(X, y, X_target, prediction, prediction_target, groups)
-        self.unanswered_, levels = 0.0, (self.coverage_, *map(float, levels))
+        levels = (self.coverage_, *map(float, levels))
         known = as_ratio(ratio, len(y)) if self.known_ratio_ else None
         found = None
         if self.feature_map_ != "given":
@@ -317,12 +344,98 @@ class ThresholdModel(Stored, BaseEstimator):
         if self.feature_map_ == "given":
             self._calibrate(method, levels, X, y, None, held, **samples, ratio=ratio)
         self.lattice_, self.accuracy_ = _lattice(y, getattr(self.estimator_, "score_scale_", None))
+        fell_back = found is not None and self.feature_map_ == "given"
+        guarded = found is not None or (self.feature_map == "auto" and prefers_few(method))
+        if guarded and (fell_back or (diagnosis is not None and diagnosis.speechless(self.coverage_))):
+            self.floor_ = _floor(y, self.coverage_)
+            self.levels_ = {k: replace(fit, floor=_floor(y, k)) for k, fit in self.levels_.items()}
+        if self.abstain:
+            self.support_ = Support.of(X) if diagnosis is None else diagnosis.support
         if certify:
-            found = found or self._domains(X, X_target, ratio)
-            evidence = self._evidence(X, y, found, samples, held)
-            held_out = evidence.thresholds(self.coverage_)
-            self.certificate_ = evidence.certificate(held_out, self.coverage_, self.at_least)
+            self._evidence = self._gather(X, y, found or self._domains(X, X_target, ratio), samples, held)
+            self._about = self._speaks_of(X, X_target, diagnosis)
         return self
+
+    def certify(self, ratio: LikelihoodRatio | FloatArray | None = None) -> Self:
+        """Compute ``certificate_`` and, for the guarantee pac, raise the level until its bound is 1-α.
+
+        Parameters
+        ----------
+        ratio : LikelihoodRatio or array of shape (n1,), optional
+            As `fit` was given.
+        """
+        evidence, self._evidence = self._evidence, None
+        if evidence is None:
+            raise UsageError("call fit with certify=True first")
+        found = evidence.certificate(evidence.thresholds(self.coverage_), self.coverage_, **self._about)
+        if self.guarantee == "pac":
+            self.marginal_ = copy.copy(self)
+            outside, level = self._about.get("outside", 0.0), 0.0
+            most = 1.0 - 0.25 / self.n_source_  # no score is that large: from here on nothing finite
+            while found.lower_bound < self.coverage_ and level < most:
+                first = level_for(min(self.coverage_ / (1.0 - outside), most), found.effective_size)
+                level = min(1.0 - 0.8 * (1.0 - level) if level else first, most)
+                found = evidence.certificate(evidence.thresholds(level), level, **self._about)
+            if level:
+                self._raise(evidence, level, ratio)
+        self.certificate_ = found
+        return self
+
+    def _raise(self, evidence: Evidence, level: float, ratio: Any) -> None:
+        """Calibrate at another level than the promised one, with the shape or the λ and ridge as they are."""
+        self.level_ = level
+        if self.floor_ is not None:
+            self.floor_ = _floor(evidence.scores, level)
+        if self.offset_ is not None:
+            self.offset_ = replace(self.offset_, level=level)
+            return
+        levels, samples = self.levels_, evidence.unlabeled
+        with warnings.catch_warnings():  # of too few rows for this level: said by `calibrate`
+            warnings.simplefilter("ignore")
+            self._calibrate(
+                evidence.method,
+                (level,),
+                evidence.rows,
+                evidence.scores,
+                None,
+                evidence.groups,
+                **samples,
+                ratio=ratio,
+            )
+        self.levels_ = levels
+
+    def _start(self, X: FloatArray, y: FloatArray, X_target: FloatArray | None, ratio: Any) -> Any:
+        """Forget any earlier fit; return the unfitted method."""
+        check_choice("guarantee", self.guarantee, GUARANTEES)
+        method = self._make()
+        self.method_, self.coverage_ = _name_of(method), check_coverage(method.coverage)
+        self.n_source_, self.n_features_in_ = X.shape
+        self.largest_score_ = float(y.max())
+        self.known_ratio_ = ratio is not None and not isinstance(ratio, LikelihoodRatio)
+        self.feature_map_ = resolve_map(
+            self.feature_map,
+            method,
+            classify=self.classify,
+            n_source=len(X),
+            n_target=0 if X_target is None else len(X_target),
+            known=self.known_ratio_,
+        )
+        self.learned_ = self.certificate_ = None
+        self.unanswered_, self.level_, self.floor_ = 0.0, self.coverage_, None
+        self.support_ = self.marginal_ = None
+        return method
+
+    def _speaks_of(
+        self, X: FloatArray, X_target: FloatArray | None, diagnosis: Diagnosis | None
+    ) -> dict[str, Any]:
+        """Return which rows the certificate is about, for `Evidence.certificate`."""
+        about: dict[str, Any] = {"at_least": self.at_least}
+        if self.support_ is not None:
+            both = (X, X if X_target is None else X_target)
+            about["answered"] = tuple(~self.support_.outside(rows) for rows in both)
+        elif diagnosis is not None and diagnosis.verdict in (LITTLE_OVERLAP, NO_OVERLAP):
+            about["outside"] = diagnosis.outside_support
+        return about
 
     def at(self, level: float) -> Self:
         """Return the model at another coverage, one of those that `fit` was asked for."""
@@ -332,7 +445,7 @@ class ThresholdModel(Stored, BaseEstimator):
         other = copy.copy(self)
         other.coverage_, other.levels_ = level, {}
         found = self.levels_[level]
-        other.estimator_ = found.estimator
+        other.estimator_, other.floor_ = found.estimator, found.floor
         if self.offset_ is not None and found.residuals is not None:
             other.offset_ = replace(self.offset_, residuals=found.residuals, level=level)
         return other
@@ -366,7 +479,7 @@ class ThresholdModel(Stored, BaseEstimator):
         known = None if ratio is None else as_ratio(ratio, X.shape[0])
         if self.learned_ is None or self.offset_ is None:
             thresholds = np.asarray(self.estimator_.predict(X, ratio=known), dtype=np.float64)
-            return self._answer(thresholds, infinite)
+            return self._answer(X, thresholds, infinite)
         if self.known_ratio_ != (known is not None):
             raise UsageError(
                 "the model was fitted with known ratios: pass ratio= for these rows too"
@@ -379,7 +492,7 @@ class ThresholdModel(Stored, BaseEstimator):
         lift = self.offset_.lift(weights)
         # rounded up by the last bits: h + (S - h) may fall short of S, and ties are covered
         slack = np.where(np.isfinite(lift), _ROUNDING * (np.abs(shape) + np.abs(lift)), 0.0)
-        return self._answer(np.asarray(shape + lift + slack, dtype=np.float64), infinite)
+        return self._answer(X, np.asarray(shape + lift + slack, dtype=np.float64), infinite)
 
     def features(self, X: FloatArray, prediction: Any = None) -> Any:
         """Return learned features (n, 1 or 2) of rows, which all levels share; None with given features."""
@@ -387,18 +500,24 @@ class ThresholdModel(Stored, BaseEstimator):
             return None
         return self.learned_.transform(X, prediction=prediction if self.learned_.n_predictions_ else None)
 
-    def _answer(self, thresholds: FloatArray, infinite: Infinite) -> FloatArray:
-        """Put thresholds on repeated scores, correct them by labeled target rows, treat infinite ones."""
+    def _answer(self, X: FloatArray, thresholds: FloatArray, infinite: Infinite) -> FloatArray:
+        """Lift thresholds to the floor, put them on repeated scores, correct them by labels, abstain."""
+        if self.floor_ is not None:
+            thresholds = np.maximum(thresholds, self.floor_)
         if self.lattice_ is not None:
             thresholds = _snapped(thresholds, self.lattice_, self.accuracy_)
         if self.labeled_ is not None:
             thresholds = self.labeled_.apply(thresholds, self.coverage_)
-        return cap_infinite(thresholds, infinite, self.largest_score_)
+        thresholds = cap_infinite(thresholds, infinite, self.largest_score_)
+        return thresholds if self.support_ is None else np.where(self.support_.outside(X), np.inf, thresholds)
 
     def _complete(self, sizes: dict[str, Any]) -> None:
         chosen: Any = self.feature_map_
         ThresholdModel.__init__(self, self.method_, feature_map=chosen, coverage=self.coverage_)
+        self.abstain = self.support_ is not None
         given = self.feature_map_ == "given"
+        if self.offset_ is not None and self.offset_.level != vars(self).get("level_", self.coverage_):
+            raise ArtifactError(f"offset.level {self.offset_.level:g} is not that of the model")
         if (self.offset_ is None) != given or (self.learned_ is None) != given:
             raise ArtifactError(f"offset and learned do not fit feature_map {self.feature_map_!r}")
         columns = {"given": self.n_features_in_, "constant": 1, "learned": 2}[self.feature_map_]
@@ -474,7 +593,7 @@ class ThresholdModel(Stored, BaseEstimator):
         ratios = ratio if self.known_ratio_ else np.exp(own)
         return own[:, None], fitted.target_log_odds_[:, None], np.asarray(ratios)
 
-    def _evidence(
+    def _gather(
         self, X: FloatArray, y: FloatArray, found: Any, samples: dict[str, Any], groups: IntArray | None
     ) -> Evidence:
         """Put together what the method was fitted on, with the λ and the ridge that it chose."""
@@ -484,9 +603,10 @@ class ThresholdModel(Stored, BaseEstimator):
             X, samples = self._shape_features(own), {"X_target": self._shape_features(of_target)}
         estimator = self.estimator_
         tuned = {name: getattr(estimator, f"{name}_") for name in _TUNED if hasattr(estimator, f"{name}_")}
-        return Evidence(
-            clone(estimator).set_params(**tuned), X, y, ratios, own, of_target, samples, lifted, groups
-        )
+        method = clone(estimator).set_params(**tuned)
+        shape = estimator.coverage if lifted else None
+        floored = self.floor_ is not None
+        return Evidence(method, X, y, ratios, own, of_target, samples, shape, floored, groups)
 
     def _shape_features(self, features: FloatArray) -> FloatArray:
         """Return what the method sees: learned features as they are, or one that never varies."""
@@ -497,6 +617,12 @@ class ThresholdModel(Stored, BaseEstimator):
             return clone(self.method)
         estimator = plugins.load("methods", self.method).ESTIMATOR
         return make_estimator(estimator, coverage=self.coverage, random_state=self.random_state)
+
+
+def _floor(scores: FloatArray, level: float) -> float | None:
+    """Return split conformal's threshold, None where it is infinite."""
+    threshold = conformal_quantile(scores, level)
+    return threshold if np.isfinite(threshold) else None
 
 
 def make_estimator(estimator: type[Any], **parameters: Any) -> Any:

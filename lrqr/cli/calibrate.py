@@ -26,6 +26,8 @@ _FIT_FLAGS = (
     "selection",
     "strict",
     "at_least",
+    "guarantee",
+    "abstain",
 )
 
 
@@ -75,7 +77,9 @@ def demo(ctx: click.Context, /, output: Path, **flags: Any) -> None:
     help="20 or more labeled target rows: they test whether only the features shifted, and correct the fit.",
 )
 @options.tuning
+@options.guarantee
 @options.at_least
+@options.abstain
 @options.on_missing
 @options.seed
 @options.strict

@@ -15,7 +15,7 @@ from click.shell_completion import CompletionItem
 from lrqr import plugins
 from lrqr.data.roles import SPELLINGS
 from lrqr.errors import UsageError
-from lrqr.plugins import BASES, ENGINES, FEATURE_MAPS, INFINITE, ON_MISSING
+from lrqr.plugins import BASES, ENGINES, FEATURE_MAPS, GUARANTEES, INFINITE, ON_MISSING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -248,6 +248,20 @@ at_least = click.option(
     type=Level(),
     help="Say how far the likelihood ratios may be off until less than this share of the target is covered "
     "(docs/certificate.md).  [default: coverage - 0.05]",
+)
+guarantee = click.option(
+    "--guarantee",
+    type=Name("guarantee", GUARANTEES),
+    default="marginal",
+    show_default=True,
+    help="Promise the coverage on average, or 'pac': with 95 % confidence at least so much, if only the "
+    "features shifted. Answers are larger for it.",
+)
+abstain = click.option(
+    "--abstain",
+    is_flag=True,
+    help="Give rows that the source cannot speak for no finite answer; promise, certificate and 'evaluate' "
+    "are then about the answered rows.",
 )
 output_format = click.option(
     "--format",

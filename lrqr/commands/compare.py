@@ -13,6 +13,7 @@ import numpy as np
 from lrqr import plugins
 from lrqr.arrays import check_seed
 from lrqr.calibrate.base import TRAINING_SHARE
+from lrqr.calibrate.calibrate import Options, apart, overlap
 from lrqr.calibrate.model import PRECOMPUTED
 from lrqr.commands import inputs
 from lrqr.commands.inputs import Choices
@@ -126,6 +127,10 @@ def compare(
     if len(set(methods)) < len(methods):
         raise UsageError(f"a method is named twice: {', '.join(methods)}")
     data, resolved = _data(source, target, test, choices)
+    found = overlap(data.source, data.target, Options(resolved, coverage=coverage, seed=seed))
+    message = None if found is None else apart(found)
+    if message is not None:
+        warnings.warn(message, LrqrWarning, stacklevel=2)
     share = KEPT if splits > 1 else 1.0
     calibration = share * len(data.source) * (1.0 - TRAINING_SHARE if base else 1.0)
     named = _affordable(methods, calibration, share * len(data.test))

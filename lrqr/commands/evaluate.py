@@ -124,6 +124,13 @@ def evaluate(
     policy = on_missing or fitted.on_missing
     samples = tables.batches(labeled, roles, on_missing=policy, need=need, optional=labels)
     sample, answer, outside = _gather(fitted, samples, place)
+    abstained = np.isposinf(answer.threshold) if fitted.threshold.support_ is not None else None
+    if abstained is not None:
+        sample, answer, outside = (
+            _picked(sample, ~abstained),
+            _picked(answer, ~abstained),
+            outside[~abstained],
+        )
     if infinite != "allow":
         answer = fitted.answer_again(sample, answer, infinite=infinite)
     rows = _judged(fitted, sample, answer)
@@ -157,7 +164,8 @@ def evaluate(
         known_rows=_known_rows(fitted, rows),
         **_known_labels(fitted, rows),
     )
-    return found.model_copy(update={"causes": causes(found)})
+    told = {"causes": causes(found)} | ({} if abstained is None else {"abstained": int(abstained.sum())})
+    return found.model_copy(update=told)
 
 
 def check_coverage_above(results: Evaluation, floor: float) -> None:
@@ -251,6 +259,12 @@ def _answered(
     answer = model.answer(sample, unseen=unseen)
     outside = model.outside(sample, answer)
     return replace(sample, features=sample.features.iloc[:0]), answer, outside, unseen
+
+
+def _picked(part: Any, kept: BoolArray) -> Any:
+    """Return a dataclass with these rows (n,) of its arrays."""
+    arrays = [name for name, value in vars(part).items() if isinstance(value, np.ndarray)]
+    return replace(part, **{name: getattr(part, name)[kept] for name in arrays})
 
 
 def _joined(parts: Sequence[Any]) -> Any:

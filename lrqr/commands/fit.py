@@ -25,7 +25,7 @@ from lrqr.data.formats import open_table
 from lrqr.errors import CheckFailed, DataError, LrqrWarning, NotConverged, UsageError
 from lrqr.methods.estimator import check_coverage
 from lrqr.stats import metrics
-from lrqr.stats.diagnosis import NO_OVERLAP, Diagnosis, diagnose
+from lrqr.stats.diagnosis import NO_OVERLAP, NO_PROMISE, Diagnosis, diagnose
 from lrqr.stats.ratio import TRAINING_ROWS, LikelihoodRatio
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from lrqr.calibrate.threshold import ThresholdModel
     from lrqr.data.roles import Roles
     from lrqr.data.tables import Sample
-    from lrqr.plugins import FeatureMap
+    from lrqr.plugins import FeatureMap, Guarantee
 
 COMPANIONS = ("split", "weighted")
 """Methods that are calibrated beside the chosen one, for `evaluate` to compare."""
@@ -72,6 +72,8 @@ class FitOptions(Choices):
     selection: str = "auto"
     strict: bool = False
     at_least: float | None = None
+    guarantee: Guarantee = "marginal"
+    abstain: bool = False
 
     @property
     def tuned(self) -> dict[str, float | str]:
@@ -149,7 +151,7 @@ def fit(
         everything = LikelihoodRatio(random_state=options.seed).fit(more[0].features, target_rows.features)
         shared = {"ratio": everything, "unlabeled": more[0].features}
     with place.ready():
-        threshold = one_way.calibrate(rows, target_rows, how, labeled=labeled, **shared)
+        threshold = one_way.calibrate(rows, target_rows, how, labeled=labeled, diagnosis=diagnosis, **shared)
     step("fitting the methods to compare with")
     companions = companions_of(options.method, how, rows, target_rows, shared)
     model = packed(
@@ -184,17 +186,22 @@ def packed(
     **model: Any,
 ) -> CalibratedModel:
     """Put together what is stored: fitted thresholds, and what is known of source, target and their shift."""
-    (source, target), (diagnosis, ratio) = rows, shift
+    (source, target), (diagnosis, ratio), score = rows, shift, model["score"]
+    bare = diagnosis.verdict == NO_OVERLAP and threshold.support_ is None
     return CalibratedModel(
         threshold=threshold,
         support=diagnosis.support,
         companions=companions,
         details={
-            "fit": _fit_details(threshold, target) | {"dropped": dropped},
-            "certificate": None if threshold.certificate_ is None else vars(threshold.certificate_),
-            "weighted_coverage": _weighted_coverage(threshold, source, model["score"], ratio),
+            "fit": _fit_details(threshold, target, score) | {"dropped": dropped},
+            "certificate": _certificate(threshold, target),
+            "weighted_coverage": _weighted_coverage(threshold, source, score, ratio),
             "shift": diagnosis.to_dict(pictures=True)
-            | {"promise": diagnosis.promise, "pareto_k": diagnosis.pareto_k, "columns": columns},
+            | {
+                "promise": f"{diagnosis.promise} {NO_PROMISE}" if bare else diagnosis.promise,
+                "pareto_k": diagnosis.pareto_k,
+                "columns": columns,
+            },
             "provenance": provenance,
         },
         **model,
@@ -275,6 +282,8 @@ def _how(options: FitOptions) -> one_way.Options:
         unlabeled="--unlabeled-source",
         certify=True,
         at_least=options.at_least,
+        guarantee=options.guarantee,
+        abstain=options.abstain,
     )
 
 
@@ -318,7 +327,8 @@ def companions_of(
         for name in COMPANIONS:
             weighs = plugins.load("methods", name).ESTIMATOR.USES_RATIO
             rows = source if weighs else replace(source, ratio=None)
-            given = replace(how, method=name, feature_map="given", levels=(), certify=False)
+            rest: dict[str, Any] = {"certify": False, "guarantee": "marginal", "abstain": False}
+            given = replace(how, method=name, feature_map="given", levels=(), **rest)
             if name != chosen:
                 found[name] = one_way.calibrate(rows, target, given, **shared)
     return found
@@ -334,7 +344,22 @@ def _weighted_coverage(
     return metrics.importance_weighted_coverage(covered=inside, weights=weights)
 
 
-def _fit_details(threshold: ThresholdModel, target: Rows) -> dict[str, Any]:
+def _certificate(threshold: ThresholdModel, target: Rows) -> dict[str, Any] | None:
+    """Return what is certified and, where the model abstains, of which share of the target."""
+    if threshold.certificate_ is None:
+        return None
+    share = {} if threshold.support_ is None else {"answered": _answered(threshold, target)}
+    return vars(threshold.certificate_) | share
+
+
+def _answered(threshold: ThresholdModel, target: Rows) -> float:
+    """Return the share of the target rows that a model which abstains answers."""
+    if threshold.known_ratio_ and threshold.support_ is not None:  # ratios of target rows are not asked for
+        return float((~threshold.support_.outside(target.features)).mean())
+    return float(np.isfinite(one_way.thresholds_of(threshold, target)).mean())
+
+
+def _fit_details(threshold: ThresholdModel, target: Rows, score: str) -> dict[str, Any]:
     """Sizes, choices, certificate, the cross-validation table, and thresholds on the target rows."""
     estimator = threshold.estimator_
     names = ("gap", "converged") if threshold.feature_map_ == "constant" else _LEARNED
@@ -364,7 +389,18 @@ def _fit_details(threshold: ThresholdModel, target: Rows) -> dict[str, Any]:
         "thresholds": thresholds,
         "selection": [dict(row) for row in getattr(estimator, "selection_table_", [])],
         **({} if threshold.labeled_ is None else {"labeled": threshold.labeled_.evidence}),
+        **({} if threshold.floor_ is None else {"floor": threshold.floor_}),
+        **({} if threshold.support_ is None else {"answered": _answered(threshold, target)}),
+        **_raised(threshold, target, score),
     }
+
+
+def _raised(threshold: ThresholdModel, target: Rows, score: str) -> dict[str, Any]:
+    """Return the level that the guarantee took and what it costs in size; nothing for a marginal one."""
+    if threshold.guarantee == "marginal":
+        return {}
+    price = one_way.price(threshold, target, score)
+    return {"guarantee": threshold.guarantee, "level": threshold.level_, "price": price}
 
 
 def provenance(seed: int | None, on_missing: str, paths: Sequence[Path | None] = ()) -> dict[str, Any]:

@@ -69,7 +69,7 @@ def predict(
     check_written(fitted, [roles.id] if roles.id else [])
     need = fitted.needed(*(["id"] if roles.id else []))
     unseen: Counter[tuple[str, str]] = Counter()
-    count = Counter(rows=0, infinite=0, empty=0, outside=0)
+    count = Counter(rows=0, infinite=0, empty=0, outside=0, abstained=0)
 
     samples = tables.batches(
         source,
@@ -93,7 +93,8 @@ def predict(
         tables.write(output, answers(), force=force)
     warn_unseen(unseen)
     finite = count["rows"] - count["infinite"]
-    if finite and fitted.details["shift"]["verdict"] == NO_OVERLAP:
+    bare = fitted.threshold.support_ is None and fitted.details["shift"]["verdict"] == NO_OVERLAP
+    if finite and bare:
         what = "sets" if fitted.classes else "intervals"
         warnings.warn(
             f"source and target of the fit have no overlap: {finite} of {count['rows']} {what} are finite "
@@ -110,7 +111,7 @@ def _scored(
     """Score a batch, wherever it is done; return what is written, its counts, and unseen categories."""
     unseen: Counter[tuple[str, str]] = Counter()
     answer = model.answer(sample, infinite="clip" if infinite == "clip" else "allow", unseen=unseen)
-    if infinite == "error":
+    if infinite == "error" and model.threshold.support_ is None:
         _refuse_infinite(answer, sample)
     frame = frame_of(model, sample, answer, name)
     counts = {
@@ -118,6 +119,7 @@ def _scored(
         "infinite": int(np.isposinf(answer.threshold).sum()),
         "empty": int(_empty(answer).sum()),
         "outside": int(frame["outside_support"].sum()),
+        "abstained": int(frame["abstained"].sum()) if "abstained" in frame else 0,
     }
     return frame, counts, unseen
 
@@ -133,6 +135,8 @@ def frame_of(model: CalibratedModel, sample: Sample, answer: Answer, name: str =
         columns["size"] = answer.region.sum(axis=1)
     elif model.score != PRECOMPUTED:
         columns |= {"lower": answer.region[:, 0], "upper": answer.region[:, 1]}
+    if model.threshold.support_ is not None:
+        columns["abstained"] = np.isposinf(answer.threshold)
     columns["outside_support"] = model.outside(sample, answer)
     return pd.DataFrame(columns)
 
@@ -140,7 +144,7 @@ def frame_of(model: CalibratedModel, sample: Sample, answer: Answer, name: str =
 def check_written(model: CalibratedModel, names: Sequence[str], flag: str = "--id", *more: str) -> None:
     """Refuse to carry along a column that has the name of one that is written."""
     sets = [f"in_{label}" for label in model.classes]
-    written = {"threshold", "lower", "upper", "size", "outside_support", *sets, *more}
+    written = {"threshold", "lower", "upper", "size", "outside_support", "abstained", *sets, *more}
     for name in written.intersection(names):
         raise UsageError(
             f"{flag} {name!r}: predict writes a column of that name itself; give the column another"

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from lrqr import plugins
 from lrqr.arrays import as_matrix, as_vector, check_seed
 from lrqr.calibrate.base import training_rows
-from lrqr.calibrate.calibrate import Options, calibrate, overlap_warning, two_values
+from lrqr.calibrate.calibrate import Options, calibrate, overlap, overlap_warning, two_values
 from lrqr.calibrate.rows import Rows, coded
 from lrqr.commands.fit import LEVELS, companions_of, packed, provenance
 from lrqr.data import doubts
@@ -40,7 +40,8 @@ if TYPE_CHECKING:
     from lrqr.arrays import BoolArray, FloatArray, IntArray
     from lrqr.calibrate.model import CalibratedModel
     from lrqr.calibrate.threshold import ThresholdModel
-    from lrqr.plugins import FeatureMap, Infinite
+    from lrqr.plugins import FeatureMap, Guarantee, Infinite
+    from lrqr.stats.certificate import Certificate
 
 _SHOWN = 5
 _COVERAGE = 0.9
@@ -66,7 +67,13 @@ _PARAMETERS = """coverage : float, default=0.9
     infinite : {"allow", "clip", "error"}, default="allow"
         What to do where only %(everything)s keeps the promise.
     random_state : int, default=0
-        Seed of everything random."""
+        Seed of everything random.
+    at_least : float, optional
+        The coverage that the certificate's ``sensitivity`` is about; by default 1-α-0.05.
+    guarantee : {"marginal", "pac"}, default="marginal"
+        Whether coverage is promised on average or, with 95 %% confidence, as a lower bound.
+    abstain : bool, default=False
+        Whether rows that the source cannot speak for get %(everything)s; ``abstains`` tells which."""
 
 _NOTES = """Preprocessing belongs inside:
     ``%(name)s(make_pipeline(StandardScaler(), %(model)s()))``.
@@ -113,6 +120,9 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
         feature_map: FeatureMap = "auto",
         infinite: Infinite = "allow",
         random_state: int | None = 0,
+        at_least: float | None = None,
+        guarantee: Guarantee = "marginal",
+        abstain: bool = False,
     ) -> None:
         self.estimator = estimator
         self.coverage = coverage
@@ -124,6 +134,9 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
         self.feature_map = feature_map
         self.infinite = infinite
         self.random_state = random_state
+        self.at_least = at_least
+        self.guarantee = guarantee
+        self.abstain = abstain
 
     def fit(
         self,
@@ -198,11 +211,25 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
         self._columns = list(named)
         self._after_model(X)
         source = Rows(self._features(X, "X"), self._outcome(y), self._prediction(X), known, clusters)
-        target = None
-        if X_target is not None:
-            target = Rows(self._features(X_target, "X_target"), prediction=self._prediction(X_target))
-        options = Options(self.conformity_score, self.method, promised, self.feature_map, self.random_state)
+        target = (
+            None
+            if X_target is None
+            else Rows(self._features(X_target, "X_target"), prediction=self._prediction(X_target))
+        )
+        options = Options(
+            self.conformity_score,
+            self.method,
+            promised,
+            self.feature_map,
+            self.random_state,
+            certify=True,
+            at_least=self.at_least,
+            guarantee=self.guarantee,
+            abstain=self.abstain,
+        )
+        found = overlap(source, target, options)
         samples: dict[str, Any] = {
+            "diagnosis": found,
             "unlabeled": None if X_source is None else self._features(X_source, "X_source"),
             "labeled": self._labeled(labeled_target, ratio),
         }
@@ -210,11 +237,17 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
         self._given: tuple[Any, ...] = (source, target, options, samples)
         self._packed: CalibratedModel | None = None
         self._levels = {self.threshold_model_.coverage_: self.threshold_model_}
-        apart = None if target is None else overlap_warning(self.threshold_model_, target.features)
+        apart = None if target is None else overlap_warning(self.threshold_model_, found, target.features)
         for message in (*notes, self._doubt(source), apart):
             if message is not None:
                 warnings.warn(message, LrqrWarning, stacklevel=2)
         return self
+
+    @property
+    def certificate_(self) -> Certificate | None:
+        """What may be promised without target labels, once fitted."""
+        check_is_fitted(self, "threshold_model_")
+        return self.threshold_model_.certificate_
 
     def predict(self, X: Any) -> Any:
         """Return the estimator's own predictions, shape (n,)."""
@@ -441,9 +474,17 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
             if not isinstance(method, str):
                 method = clone(method).set_params(coverage=level)
             self._levels[level] = calibrate(
-                source, target, replace(options, coverage=level, method=method), **samples, stacklevel=5
+                source,
+                target,
+                replace(options, coverage=level, method=method, certify=False),
+                **samples,
+                stacklevel=5,
             )
         return self._levels[level]
+
+    def abstains(self, X: Any, *, ratio: Any = None) -> BoolArray:
+        """Return which rows (n,) get an infinite threshold because the source cannot speak for them."""
+        return np.isposinf(self.predict_threshold(X, ratio=ratio))
 
     def _labeled(self, pair: tuple[Any, Any] | None, ratio: Any) -> Rows | None:
         """Return labeled target rows with their predictions."""
@@ -589,6 +630,8 @@ class ConformalRegressor(RegressorMixin, ConformalModel):
         The fitted model; with ``prefit=True`` the one that was given.
     threshold_model_ : ThresholdModel
         What turns features into thresholds, and what was chosen for it.
+    certificate_ : Certificate or None
+        What may be promised without target labels; see `lrqr.stats.certificate`.
     n_features_in_ : int
         Number of columns of X.
 
@@ -672,6 +715,8 @@ class ConformalClassifier(ClassifierMixin, ConformalModel):
         The classes in the order of the columns of `predict_set`.
     threshold_model_ : ThresholdModel
         What turns features into thresholds, and what was chosen for it.
+    certificate_ : Certificate or None
+        What may be promised without target labels; see `lrqr.stats.certificate`.
     n_features_in_ : int
         Number of columns of X.
 

@@ -98,6 +98,7 @@ def fit_summary(model: Model, output: Path) -> str:
     ]
     if model.certificate is not None:
         lines += [f"  {line}" for line in certified(model.certificate)]
+    lines += _kept(fit)
     if fit.gap is not None and fit.feature_map != "constant":  # there, nothing is pulled towards anything
         lines.append(
             f"chosen: ridge {cell(fit.ridge)}, regularization {cell(fit.regularization)}; {_state(fit)}"
@@ -112,6 +113,22 @@ def fit_summary(model: Model, output: Path) -> str:
     lines += [f"Wrote {output}", f"Next: lrqr predict {output} NEW_ROWS -o {answers}.csv"]
     lines.append(f"      lrqr evaluate {output} LABELED_TARGET_ROWS")
     return "\n".join(lines)
+
+
+def _kept(fit: Fit) -> list[str]:
+    """Say what was done to keep the promise: a floor, a raised level, rows without an answer."""
+    lines = []
+    if fit.floor is not None:
+        lines.append(f"for want of overlap no threshold is below that of split conformal, {cell(fit.floor)}")
+    if fit.answered is not None:
+        lines.append(f"abstains: {fixed_percent(fit.answered)} of the target rows get a finite answer")
+    if fit.guarantee == "pac":
+        cost = (
+            "" if fit.price is None else f"; that makes answers to the target {fit.price:.2f} times as large"
+        )
+        level = f"{fixed_percent(fit.level)} to promise {fixed_percent(fit.coverage)}"
+        lines.append(f"guarantee pac: calibrated at {level}{cost}")
+    return lines
 
 
 def _state(fit: Fit) -> str:
@@ -146,6 +163,7 @@ def predict_summary(count: Predicted, output: Path) -> str:
     notes = {
         "with an infinite threshold": count.infinite,
         "empty": count.empty,
+        "without an answer (abstained)": count.abstained,
         "outside the source's support, where nothing can be promised": count.outside,
     }
     remarks = "; ".join(f"{rows} {what}" for what, rows in notes.items() if rows)
@@ -182,7 +200,10 @@ def _whole(share: float | None) -> str:
 
 def _evaluation(result: Evaluation) -> str:
     of = {"set": "set size", "interval": "interval length", "threshold": "threshold"}[result.size.of]
-    rows = [("rows", result.n), ("promised coverage", fixed_percent(result.nominal))]
+    rows: list[tuple[str, Any]] = [("rows", result.n)]
+    if result.abstained is not None:
+        rows.append(("abstained", f"{result.abstained} further rows without an answer, which are not judged"))
+    rows.append(("promised coverage", fixed_percent(result.nominal)))
     rows += [*_coverage(result), *_sizes(result.size, of, result.interval_score)]
     slab = result.worst_slab
     if slab:
@@ -381,6 +402,7 @@ def chosen(result: Model) -> list[tuple[str, Any]]:
     ]
     about += [(words, fit[key]) for key, words in _FIT.items() if fit.get(key) is not None]
     about.append(("threshold from", _features(result.fit)))
+    about += [("", line) for line in _kept(result.fit)]
     if result.fit.thresholds is not None:
         about.append(("thresholds on the target", _thresholds(result.fit.thresholds)))
     if result.fit.labeled is not None:

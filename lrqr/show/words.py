@@ -128,7 +128,10 @@ def flat(values: Mapping[str, Any], above: str = "") -> list[tuple[str, str]]:
 
 def certified(found: Certificate) -> list[str]:
     """Say in one line each: the bound, how far the ratios may be off, and how much they can be trusted."""
-    bound = f"{100 * found.confidence:.0f} % sure: at least {fixed_percent(found.lower_bound)} of the target"
+    whom = "of the target"
+    if found.answered is not None:
+        whom = f"of the answered rows ({fixed_percent(found.answered)} of the target)"
+    bound = f"{100 * found.confidence:.0f} % sure: at least {fixed_percent(found.lower_bound)} {whom}"
     return [f"{bound} is covered, if only the features shifted", _robust(found), _trust(found)]
 
 

@@ -72,6 +72,7 @@ def certify(
     coverage: float,
     at_least: float | None = None,
     confidence: float = CONFIDENCE,
+    outside: float = 0.0,
 ) -> Certificate:
     """Bound the coverage on the target from below, without target labels.
 
@@ -88,6 +89,8 @@ def certify(
     at_least : float, optional
         The coverage that ``sensitivity`` is about; by default 1-α-0.05.
     confidence : float, default=0.95
+    outside : float, default=0
+        Share of the target of which the source says nothing; counted as not covered.
 
     Notes
     -----
@@ -98,20 +101,33 @@ def certify(
     """
     weights = ratio / ratio.mean() if ratio.any() else ratio
     own, of_target = _chance_of_cover(covered, features, features_target)
+    inside = 1.0 - outside
     estimate = float(of_target.mean() + np.mean(weights * (covered - own)))
     size = effective_size(weights)
     hits = size * float(np.clip(estimate, 0.0, coverage))
     low = float(beta.ppf(1.0 - confidence, hits, size - hits + 1.0)) if hits > 0.0 else 0.0
     floor = max(coverage - 0.05, 0.0) if at_least is None else at_least
     return Certificate(
-        lower_bound=low,
-        estimate=estimate,
+        lower_bound=inside * low,
+        estimate=inside * estimate,
         confidence=confidence,
-        sensitivity=sensitivity(own, weights, floor),
+        sensitivity=sensitivity(inside * own, weights, floor),
         at_least=floor,
         pareto_k=pareto_k(weights),
         effective_size=size,
     )
+
+
+def level_for(coverage: float, size: float, confidence: float = CONFIDENCE) -> float:
+    """Return the least level whose lower bound from ``size`` effective rows reaches ``coverage``, below 1."""
+
+    def excess(level: float) -> float:
+        return float(beta.ppf(1.0 - confidence, size * level, size * (1.0 - level) + 1.0)) - coverage
+
+    highest = 1.0 - 1e-9
+    if size <= 0.0 or excess(highest) <= 0.0:
+        return highest
+    return float(brentq(excess, coverage, highest))
 
 
 def sensitivity(chance: FloatArray, weights: FloatArray, at_least: float) -> float:

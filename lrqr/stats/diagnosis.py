@@ -47,6 +47,9 @@ PROMISES = {
     ),
 }
 
+NO_PROMISE = "Finite answers are given all the same, and carry no promise."
+"""What is said besides where there is no overlap, of a model that does not abstain."""
+
 # Half of the target or more lies outside the source's support: what is said of the target is said mostly
 # of rows about which the source says nothing.
 _MOSTLY_OUTSIDE = 0.5
@@ -152,6 +155,11 @@ class Diagnosis:
         """What to say of rows that occur more than once."""
         counts = self.copies_source, self.copies_target, self.shared_rows
         return Repeats(self.n_source, self.n_target, *counts).notes
+
+    def speechless(self, coverage: float) -> bool:
+        """Return whether the data cannot speak for this coverage: no overlap, or one of too few rows."""
+        few = self.verdict == LITTLE_OVERLAP and self.effective_size < effective_rows_needed(coverage)
+        return few or self.verdict == NO_OVERLAP
 
     def to_dict(self, *, pictures: bool = False) -> dict[str, Any]:
         """Return the numbers as plain JSON values, with ``pictures`` also those that the report draws."""
