@@ -1,4 +1,4 @@
-"""Keep what an experiment found, and write the numbers of docs/reproduction.md from what is kept.
+"""Keep what an experiment found, and write the numbers of the pages about it from what is kept.
 
 ``python scripts/record_results.py RUN/communities RUN/mmlu`` turns the ``results.csv`` of each run into
 ``docs/results/NAME.csv``, one row per split, method and ridge, copies its figure, and rewrites the numbers;
@@ -32,7 +32,10 @@ COLUMNS = [
     "regularization",
     "effective_size",
     "auc",
+    "size_matched",
+    "contradicted",
 ]
+PAGES = ("reproduction.md", "natural-shifts.md")
 # what a metric is multiplied with, its decimals, and its heading
 METRICS = {
     "coverage": (100.0, 1, "coverage %"),
@@ -43,8 +46,10 @@ METRICS = {
     "regularization": (1.0, 3, "λ"),
     "effective_size": (1.0, 0, "effective size"),
     "auc": (1.0, 3, "AUC"),
+    "size_matched": (1.0, 2, "matched size"),
+    "contradicted": (100.0, 0, "contradicted %"),
 }
-MARK = re.compile(r"<!-- table (\S+) ([a-z,]+)(?: rows (.+?))? -->\n(?:\|.*\n)*")
+MARK = re.compile(r"<!-- table (\S+) ([a-z_,]+)(?: rows (.+?))? -->\n(?:\|.*\n)*")
 NUMBER = re.compile(r"[\d.]+<!--([\w-]+); ([^;]+?)(?:; (\w+)(?:; ([^;]+?))?)?-->")
 
 
@@ -56,8 +61,8 @@ def main(folders: list[str]) -> None:
         runs[COLUMNS].to_csv(target, index=False, float_format="%.6g", lineterminator="\n")
         for suffix in (".svg", ".png"):
             shutil.copyfile(folder / f"figure{suffix}", DOCS / "figures" / f"{folder.name}{suffix}")
-    page = DOCS / "reproduction.md"
-    page.write_text(filled(page.read_text(encoding="utf-8")), encoding="utf-8")
+    for page in (DOCS / name for name in PAGES):
+        page.write_text(filled(page.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 def filled(page: str) -> str:

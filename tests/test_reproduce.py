@@ -239,11 +239,11 @@ def test_recorded_results_are_rows_per_split_that_bear_out_the_expectations(path
             assert (DOCS / "figures" / f"{path.stem}{suffix}").stat().st_size > 0
 
 
-def test_the_tables_of_the_page_are_the_means_of_the_recorded_splits() -> None:
+def test_the_tables_of_the_pages_are_the_means_of_the_recorded_splits() -> None:
     script = script_of("record_results")
-    page = (DOCS / "reproduction.md").read_text(encoding="utf-8")
-    assert script.filled(page) == page
-    named = {match[1] for match in script.MARK.finditer(page)}
+    pages = [(DOCS / name).read_text(encoding="utf-8") for name in script.PAGES]
+    assert [script.filled(page) for page in pages] == pages
+    named = {match[1] for page in pages for match in script.MARK.finditer(page)}
     assert named == {path.stem for path in RECORDED} - {"selection"}
 
 
