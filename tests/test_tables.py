@@ -79,7 +79,7 @@ def _check(sample: tables.Sample, frame: pd.DataFrame) -> None:
 @pytest.mark.parametrize("suffix", sorted(WRITERS))
 def test_written_and_read_again_it_is_the_same(suffix: str, tmp_path: Path) -> None:
     """The law of formats, over the registry."""
-    assert set(WRITERS) == set(READERS)
+    assert set(WRITERS) <= set(READERS)
     frame, path = _frame(), tmp_path / f"rows{suffix}"
     tables.write(path, frame)
     _check(_read(path), frame)
@@ -137,7 +137,7 @@ def test_directory_of_parquet_parts(tmp_path: Path) -> None:
     reordered.to_parquet(folder / "sub" / "part-1.parquet")
     (folder / "_metadata.parquet").write_text("not a part")
     _check(_read(folder), frame)
-    assert [len(piece) for piece in tables.batches(folder, Roles(), size=50)] == [50, 10, 40]
+    assert [len(piece) for piece in tables.batches(folder, Roles(exclude="key"), size=50)] == [50, 10, 40]
     frame.drop(columns="x1").to_parquet(folder / "part-2.parquet")
     with pytest.raises(
         DataError, match=r"parts have different columns: part-2.parquet and part-0.parquet differ in 'x1'"
@@ -537,7 +537,6 @@ BROKEN: list[tuple[str, bytes, str]] = [
         "2 rows do not have the 2 fields of the header: row 2 has 1, row 3 has 3",
     ),
     ("rows.csv", b"x,x,y\n1,2,3\n", "column names occur twice: 'x'"),
-    ("rows.csv", b"x;y\n1;2\n", "separated by semicolons"),
     ("rows.csv", b"x,y\n1,caf\xe9\n", "not UTF-8"),
     ("rows.csv", "x,y\n1,2\n".encode("utf-16"), "UTF-8|utf-8"),
     ("rows.csv.gz", b"x,y\n1,2\n", "cannot be read as .csv.gz"),
@@ -545,7 +544,7 @@ BROKEN: list[tuple[str, bytes, str]] = [
     ("rows.parquet", b"x,y\n1,2\n", "not a Parquet file"),
     ("rows.parquet", b"", "not a Parquet file"),
     ("rows.npz", b"x,y\n1,2\n", "not an NPZ file"),
-    ("rows.xlsx", b"PK", "unknown kind of file '.xlsx'"),
+    ("rows.odt", b"PK", "unknown kind of file '.odt'"),
 ]
 
 

@@ -90,7 +90,8 @@ def fit(ctx: click.Context, /, source: Path, target: Path, output: Path, **flags
     """Calibrate on labeled SOURCE and unlabeled TARGET rows.
 
     \b
-    Files are CSV (.csv, .csv.gz), Parquet (a file or a directory of parts) or NPZ.
+    Files are text tables (.csv, .tsv, .txt, also .gz), Parquet (a file or a directory of parts), Feather,
+    JSON lines, Excel (.xlsx) or NPZ; - is stdin.
 
     \b
     Example:
@@ -127,11 +128,16 @@ def fit(ctx: click.Context, /, source: Path, target: Path, output: Path, **flags
 @click.argument("model", type=options.PATH)
 @click.argument("source", metavar="INPUT", type=options.EXISTING)
 @click.option(
-    "-o", "--output", type=options.PATH, required=True, help="File to write: .csv, .parquet or .npz."
+    "-o",
+    "--output",
+    type=options.PATH,
+    required=True,
+    help="File to write: .csv, .parquet or .npz; - is stdout.",
 )
 @options.config
 @options.identifier
 @options.keep
+@options.marks
 @options.infinite
 @options.place
 @options.force

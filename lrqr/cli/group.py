@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import traceback
@@ -90,6 +91,13 @@ class Commands(click.Group):
                 message += f" (options were read from {ctx.meta[CONFIG]} too)"
             say(f"Error: {message}")
             ctx.exit(code)
+
+    def main(self, *arguments: Any, **settings: Any) -> Any:
+        """Run; where the encoding of a stream lacks a letter, a question mark stands in its place."""
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors="replace")
+        return super().main(*arguments, **settings)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

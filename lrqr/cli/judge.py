@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 @click.argument("labeled", type=options.EXISTING)
 @options.config
 @options.group
+@options.marks
 @options.infinite
 @options.on_missing_as_fit
 @options.place
@@ -42,14 +43,9 @@ def evaluate(ctx: click.Context, /, model: Path, labeled: Path, **flags: Any) ->
     check_report(report, force=flags["force"])
     with progress_of(ctx) as step:
         step("evaluating")
-        results = workflow.evaluate(
-            model,
-            labeled,
-            group=flags["group"],
-            infinite=flags["infinite"],
-            on_missing=flags["on_missing"],
-            place=options.take_place(flags),
-        )
+        same = ("group", "infinite", "on_missing", "separator", "decimal")
+        asked = {name: flags[name] for name in same}
+        results = workflow.evaluate(model, labeled, place=options.take_place(flags), **asked)
     emit(results, flags["output_format"])
     write_report(ctx, results, report, force=flags["force"])
     if floor is not None:

@@ -5,7 +5,11 @@ The options of columns are made from `lrqr.data.roles`, where column roles are d
 
 from __future__ import annotations
 
+import shutil
+import sys
+import tempfile
 import tomllib
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -216,8 +220,33 @@ def split_names(_ctx: click.Context, _param: click.Parameter, values: Iterable[s
     return tuple(dict.fromkeys(name for name in names if name))
 
 
+_STDIN = "lrqr.stdin"
+_STARTS = {b"PAR1": ".parquet", b"ARROW1": ".feather", b"PK": ".npz", b"\x1f\x8b": ".csv.gz", b"{": ".jsonl"}
+
+
+class DataFile(click.Path):
+    """A file that exists; ``-`` is what stdin holds, kept in a temporary file while the command runs."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path."""
+        if "://" in str(value):
+            self.fail(f"{value} is an address, not a file: download it first (curl -LO {value})", param, ctx)
+        if str(value) != "-" or ctx is None:
+            return super().convert(value, param, ctx)
+        if _STDIN in ctx.meta:
+            self.fail("only one file can be - (stdin)", param, ctx)
+        content = sys.stdin.buffer.read()
+        suffix = next((end for start, end in _STARTS.items() if content.startswith(start)), ".csv")
+        folder = Path(tempfile.mkdtemp())
+        ctx.meta[_STDIN] = folder
+        ctx.call_on_close(partial(shutil.rmtree, folder))
+        path = folder / f"stdin{suffix}"
+        path.write_bytes(content)
+        return path
+
+
 PATH = click.Path(path_type=Path)
-EXISTING = click.Path(path_type=Path, exists=True)
+EXISTING = DataFile(path_type=Path, exists=True)
 
 config = click.option(
     "-c",
@@ -297,6 +326,19 @@ missing_values = click.option(
     callback=lambda _ctx, _param, value: value if value is None else tuple(filter(None, value.split(","))),
     help='Texts that say that a value is missing, such as "NA,?"; "" for none.  [default: NA, None, ...]',
 )
+marks = combine(
+    click.option(
+        "--separator",
+        metavar="MARK",
+        callback=lambda _ctx, _param, value: "\t" if value in ("tab", "\\t") else value,
+        help="What stands between columns of text files: , ; | or tab.  [default: what is recognized]",
+    ),
+    click.option(
+        "--decimal",
+        type=click.Choice([".", ","]),
+        help="What stands before decimals in text files.  [default: what is recognized]",
+    ),
+)
 group = column("group")
 identifier = column("id")
 place = combine(
@@ -360,7 +402,9 @@ columns = combine(
         help="You have no model: fit this one on half of the source and calibrate on the other half.",
     ),
 )
-features = combine(*map(column, ("features", "exclude", "categorical", "cluster", "weight")), missing_values)
+features = combine(
+    *map(column, ("features", "exclude", "categorical", "cluster", "weight")), missing_values, marks
+)
 feature_map = click.option(
     "--feature-map",
     type=Name("feature map", FEATURE_MAPS),

@@ -18,6 +18,7 @@ from lrqr.errors import CheckFailed
 @cli.command()
 @click.argument("path", metavar="MODEL|FILE", type=options.PATH)
 @options.missing_values
+@options.marks
 @options.output_format
 def inspect(path: Path, output_format: str, **reading: Any) -> None:
     """Show what a model holds, or a file as it would be read."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lrqr.commands import inputs
@@ -64,6 +65,7 @@ def diagnose(
     fitted = None if model is None else inputs.opened(model)
     roles, _ = inputs.without_map(inputs.roles_of("diagnose", diagnose, roles, columns), source)
     found = tables.resolve(roles, source, target) if fitted is None else fitted.roles
+    found = replace(found, separator=roles.separator, decimal=roles.decimal)
     policy = on_missing or ("error" if fitted is None else fitted.on_missing)
     samples = [
         tables.read(path, found, on_missing=policy, optional=("id", "prediction", *more))
@@ -116,5 +118,5 @@ def _labels(level: float, size: float) -> LabelsNeeded:
 
 def _unassigned(path: Data, roles: Roles) -> list[str]:
     """Return the columns without a role: the outcome, say, is not expected in a target."""
-    names = open_table(path).columns
+    names = open_table(path, roles).columns
     return roles.free(names)

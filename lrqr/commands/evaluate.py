@@ -73,6 +73,8 @@ def evaluate(
     infinite: Infinite = "allow",
     on_missing: str | None = None,
     place: Place = LOCAL,
+    separator: str | None = None,
+    decimal: str | None = None,
 ) -> Evaluation:
     """Say whether a model kept its promise on labeled rows.
 
@@ -93,6 +95,8 @@ def evaluate(
         Default: ``"impute"`` if the model was fitted so, else ``"error"``.
     place : Place
         Where batches are answered; see `lrqr.commands.engine`.
+    separator, decimal : str, optional
+        Marks of a text file, which are recognized if not given.
 
     Returns
     -------
@@ -118,7 +122,7 @@ def evaluate(
     elif y is not None:
         raise UsageError("y= goes with an estimator; of a file or a data frame the outcome is a column")
     fitted, path = inputs.opened(model), Path(labeled) if is_path(labeled) else None
-    roles = replace(fitted.roles, group=group)
+    roles = replace(fitted.roles, group=group, separator=separator, decimal=decimal)
     need = fitted.needed(*(["group"] if group else []))
     labels = ("score" if fitted.score == PRECOMPUTED else "outcome",)
     policy = on_missing or fitted.on_missing

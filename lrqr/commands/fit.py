@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from lrqr.calibrate.base import BaseLearner
     from lrqr.calibrate.rows import Rows
     from lrqr.calibrate.threshold import ThresholdModel
+    from lrqr.data.encoder import TableEncoder
     from lrqr.data.roles import Roles
     from lrqr.data.tables import Sample
     from lrqr.plugins import FeatureMap, Guarantee
@@ -160,7 +161,7 @@ def fit(
         (diagnosis, ratio),
         companions,
         encoder=encoder,
-        roles=replace(roles, features=encoder.columns_, categorical=encoder.categorical_),
+        roles=_kept(roles, encoder),
         score=how.score,
         base=base,
         columns=schema_differences(*(sample.features for sample in samples[:2])),
@@ -208,6 +209,12 @@ def packed(
     )
 
 
+def _kept(roles: Roles, encoder: TableEncoder) -> Roles:
+    """Return the roles that the model keeps: the marks of a text file are its own."""
+    found = replace(roles, features=encoder.columns_, categorical=encoder.categorical_)
+    return replace(found, separator=None, decimal=None)
+
+
 def _read(paths: Sequence[Path | None], options: FitOptions) -> tuple[list[Sample], Roles, FitOptions]:
     """Read source, target and perhaps unlabeled source; return also what was resolved from their columns.
 
@@ -222,7 +229,7 @@ def _read(paths: Sequence[Path | None], options: FitOptions) -> tuple[list[Sampl
     left_out = tables.one_sided(roles, source, others[0]) if asked.features is None else ""
     if left_out:
         warnings.warn(left_out, LrqrWarning, stacklevel=3)
-    if roles.weight and roles.weight not in open_table(others[0]).columns:
+    if roles.weight and roles.weight not in open_table(others[0], roles).columns:
         warnings.warn(
             f"{others[0]}: the target has no column {roles.weight!r}, and predict needs known likelihood "
             "ratios of the rows that it answers: add the column to the files to be predicted",

@@ -16,7 +16,7 @@ from lrqr.calibrate.rows import Rows
 from lrqr.data import doubts, tables
 from lrqr.data.encoder import TableEncoder
 from lrqr.data.formats import is_path, open_table
-from lrqr.data.roles import TRUTH, Roles
+from lrqr.data.roles import READING, TRUTH, Roles
 from lrqr.errors import LrqrWarning, UsageError
 from lrqr.plugins import FEATURE_MAPS
 
@@ -108,7 +108,7 @@ def without_map(roles: Roles, source: Source, feature_map: FeatureMap = "auto") 
     """
     words = [name for name in roles.features or () if name in FEATURE_MAPS]
     if words:
-        there = open_table(source).columns
+        there = open_table(source, roles).columns
         words = [name for name in words if name not in there]
     if not words:
         return roles, feature_map
@@ -231,7 +231,7 @@ def _is_text(source: Source, name: str, roles: Roles) -> bool:
 
 def _labels(source: Source, roles: Roles) -> list[str]:
     """Read the outcomes of the source as labels."""
-    as_labels = Roles(group=roles.outcome, features=(), missing_values=roles.missing_values)
+    as_labels = Roles(group=roles.outcome, features=(), **{name: getattr(roles, name) for name in READING})
     group = read(source, as_labels, Choices(as_labels, on_missing="drop"), need=("group",)).group
     return [] if group is None else [label for label in group.tolist() if label is not None]
 

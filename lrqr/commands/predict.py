@@ -38,6 +38,8 @@ def predict(
     *,
     identifier: str | None = None,
     keep: Sequence[str] = (),
+    separator: str | None = None,
+    decimal: str | None = None,
     infinite: Infinite = "allow",
     place: Place = LOCAL,
     force: bool = False,
@@ -53,6 +55,8 @@ def predict(
         Column to carry along; default: that of the model, else the row number from 0.
     keep : sequence of str
         Columns of the input to write too, names or patterns.
+    separator, decimal : str, optional
+        Marks of a text file, which are recognized if not given.
     infinite : {"allow", "clip", "error"}
     place : Place
         Where batches are scored; they are read and written here.
@@ -65,7 +69,9 @@ def predict(
         raise UsageError(f"{output} is the input itself: give the predictions another name")
     tables.check_writable(output, force=force)
     fitted = models.load(model)
-    roles = replace(fitted.roles, group=None, id=identifier or fitted.roles.id)
+    roles = replace(
+        fitted.roles, group=None, id=identifier or fitted.roles.id, separator=separator, decimal=decimal
+    )
     check_written(fitted, [roles.id] if roles.id else [])
     need = fitted.needed(*(["id"] if roles.id else []))
     unseen: Counter[tuple[str, str]] = Counter()

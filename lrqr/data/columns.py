@@ -165,10 +165,10 @@ def absent(values: np.ndarray[Any, Any]) -> BoolArray:
     return np.asarray(pd.isna(values) if values.dtype == object else ~np.isfinite(values), dtype=np.bool_)
 
 
-def numbers(column: pa.ChunkedArray, name: str, words: Collection[str] = ()) -> Numbers:
+def numbers(column: pa.ChunkedArray, name: str, words: Collection[str] = (), decimal: str = ".") -> Numbers:
     """Read a column as numbers: integers, floats of any width, decimals, booleans (1, 0), or texts of these.
 
-    What is among ``words`` is missing.
+    What is among ``words`` is missing. With ``decimal=","`` points between three digits each are left out.
 
     Raises
     ------
@@ -177,7 +177,7 @@ def numbers(column: pa.ChunkedArray, name: str, words: Collection[str] = ()) -> 
     """
     column = _plain(column, words)
     if is_text(column):
-        return _without(_numbers_of_texts(column), words)
+        return _without(_numbers_of_texts(_with_points(column) if decimal == "," else column), words)
     kind = column.type
     if pa.types.is_boolean(kind):
         column = column.cast(pa.int8())
@@ -224,6 +224,30 @@ def _numbers_of_texts(column: pa.ChunkedArray) -> Numbers:
     text = np.array([value is None for value in parsed], dtype=np.bool_)[codes]
     example = str(column[int(text.argmax())].as_py()) if text.any() else ""
     return Numbers(values, text, example, len(column) - column.null_count)
+
+
+def _with_points(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Write 1.234,5 as 1234.5."""
+    trimmed = pc.utf8_trim_whitespace(column)
+    grouped = pc.match_substring_regex(trimmed, r"^[+-]?\d{1,3}(\.\d{3})+(,\d+)?$")
+    plain = pc.if_else(grouped, pc.replace_substring(trimmed, ".", ""), trimmed)
+    number = pc.match_substring_regex(plain, r"^[+-]?\d*,\d+([eE][+-]?\d+)?$")
+    return pc.if_else(number, pc.replace_substring(plain, ",", "."), plain)
+
+
+def misread(column: pa.ChunkedArray) -> str:
+    """Say how texts that can be read as numbers may be meant otherwise; empty if they hardly may."""
+    if not is_text(column):
+        return ""
+    texts = pc.utf8_trim_whitespace(column)
+    zeros = column.filter(pc.match_substring_regex(texts, r"^0\d+$").fill_null(False))  # noqa: FBT003 - Arrow's
+    if len(zeros):
+        return f"{zeros[0].as_py()!r} and {len(zeros) - 1} more have leading zeros, which a number loses"
+    if pc.all(pc.match_substring_regex(texts, r"^[+-]?[1-9]\d{0,2}(\.\d{3})?$"), min_count=1).as_py():
+        broken = column.filter(pc.match_substring(texts, ".").fill_null(False))  # noqa: FBT003
+        if 0 < len(broken) < len(column) - column.null_count:
+            return f"{broken[0].as_py()!r} stands beside whole numbers: are these points between thousands?"
+    return ""
 
 
 def _number(text: str) -> float | None:

@@ -362,8 +362,9 @@ def _refuse_disguised(labeled: Mapping[str, np.ndarray[Any, Any]]) -> None:
         counts = Counter(_present(values))
         looks = _looks_like(counts)
         if looks:
+            comma = " (if the comma stands before decimals, pass --decimal ,)" if "comma" in looks else ""
             problems.append(
-                f"{name!r} looks like {looks}: convert it, or --exclude {name} or --categorical {name}"
+                f"{name!r} looks like {looks}: convert it{comma}, or --exclude {name} or --categorical {name}"
             )
         elif len(counts) > max(_MANY, len(values) / 2):
             suspects.append(f"{name!r} ({len(counts)} different texts in {len(values)} rows)")

@@ -9,30 +9,37 @@ from __future__ import annotations
 
 import csv
 import gzip
+import itertools
 import json
 import os
+import re
+import warnings
 import zipfile
 import zlib
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.csv as pacsv
+import pyarrow.json as pajson
 import pyarrow.parquet as pq
+from pyarrow import feather
 from scipy.special import softmax
 
 from lrqr.data.columns import category_columns, frame_columns, table_of
-from lrqr.data.roles import clean
-from lrqr.errors import DataError
+from lrqr.data.roles import Roles, clean
+from lrqr.errors import DataError, LrqrWarning
 from lrqr.plugins import suggest
 
 if TYPE_CHECKING:
     import io
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 _BLOCK = 1 << 20  # bytes of a CSV file parsed at a time; Arrow reads up to 32 blocks ahead
 _UNREADABLE = (pa.ArrowException, OSError, EOFError, zlib.error, UnicodeError, csv.Error)
@@ -40,7 +47,43 @@ _BAD_ARCHIVE = (ValueError, KeyError, SyntaxError, RuntimeError, MemoryError, zi
 _LARGE, _DENSEST = 1 << 30, 100  # bytes unpacked; times the packed size
 _HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 _NOT_UTF8 = "the text is not UTF-8; save the file as UTF-8"
-_DOORS = "(known: .csv, .csv.gz, .parquet, .npz, or a directory of .parquet parts)"
+_DOORS = (
+    "(known: .csv, .tsv, .txt, also .gz; .parquet, .feather, .npz, .jsonl, .xlsx, or a directory of .parquet "
+    "parts)"
+)
+_LOOKED_AT = 50  # lines of a text file by which its marks are recognized
+_SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+COMMA = re.compile(r"[+-]?(\d{1,3}(\.\d{3})+|\d+),\d+")
+_PANDAS = "python -c \"import pandas; pandas.{}.to_csv('data.csv', index=False)\""
+_CONVERT = {
+    ".xls": "open it in a spreadsheet and save it as .xlsx or .csv",
+    ".ods": "open it in a spreadsheet and save it as .csv",
+    ".json": "convert it: " + _PANDAS.format("read_json('{}')"),
+    ".dta": "convert it: " + _PANDAS.format("read_stata('{}')"),
+    ".sas7bdat": "convert it: " + _PANDAS.format("read_sas('{}')"),
+    ".sav": "convert it: " + _PANDAS.format("read_spss('{}')"),
+    ".pkl": "a pickle may run any code, so it is never loaded; save it with to_parquet",
+    ".rds": "convert it in R: write.csv(readRDS('{}'), 'data.csv', row.names = FALSE)",
+    ".db": "convert it: sqlite3 -header -csv {} 'select * from TABLE' > data.csv",
+    ".zip": "unpack it first: unzip {}",
+    ".tar": "unpack it first: tar xf {}",
+    ".gz": "unpack it first: gunzip -k {}",
+}
+_CONVERT |= dict.fromkeys((".sqlite", ".sqlite3"), _CONVERT[".db"]) | {".tgz": _CONVERT[".tar"]}
+_MARKS = {  # how files begin, in small letters: what they are, and the ends of their names
+    b"pk\x03\x04": ("a zip archive, as Excel files are", (".xlsx", ".npz")),
+    b"par1": ("Parquet", (".parquet",)),
+    b"arrow1": ("Feather", (".feather", ".arrow")),
+    b"\x1f\x8b": ("packed by gzip", (".gz",)),
+    b"<!doctype html": ("a web page", ()),
+    b"<html": ("a web page", ()),
+    b"<?xml": ("XML", ()),
+    b"sqlite format 3": ("an SQLite database", (".db",)),
+    b"\xd0\xcf\x11\xe0": ("an old Excel or Word file", (".xls",)),
+    b"%pdf": ("a PDF", ()),
+    b'{"': ("JSON", (".jsonl", ".ndjson", ".json")),
+    b"[{": ("JSON", (".json",)),
+}
 
 
 Data = Any
@@ -61,6 +104,8 @@ class Opened:
         Roles that the format itself assigns to columns, as NPZ does by the names of its arrays.
     categorical : tuple of str
         Columns that the owner of the file made ones of categories.
+    decimal : str
+        What stands before the decimals of numbers that are texts.
     header_lines : int
         Lines before the first row in a text file: data row i (from 1) stands on line ``i + header_lines``.
     where : str
@@ -71,6 +116,7 @@ class Opened:
     batches: Callable[[Sequence[str], int], Iterator[pa.Table]]
     roles: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     categorical: tuple[str, ...] = ()
+    decimal: str = "."
     header_lines: int = 0
     where: str = "data frame"
 
@@ -80,13 +126,16 @@ class Opened:
         return self.roles.get("features", self.columns)
 
 
-READERS: dict[str, Callable[[Path], Opened]] = {}
+Reader = Callable[[Path, Roles], Opened]
+"""Opens a file; the roles say how texts are read: ``separator``, ``decimal``."""
+
+READERS: dict[str, Reader] = {}
 
 
-def reader(*suffixes: str) -> Callable[[Callable[[Path], Opened]], Callable[[Path], Opened]]:
+def reader(*suffixes: str) -> Callable[[Reader], Reader]:
     """Register a function as the reader of files whose names end in one of ``suffixes``."""
 
-    def register(function: Callable[[Path], Opened]) -> Callable[[Path], Opened]:
+    def register(function: Reader) -> Reader:
         READERS.update(dict.fromkeys(suffixes, function))
         return function
 
@@ -98,8 +147,10 @@ def is_path(data: Data) -> bool:
     return isinstance(data, str | os.PathLike)
 
 
-def open_table(data: Data) -> Opened:
+def open_table(data: Data, roles: Roles | None = None) -> Opened:
     """Open a file, or a directory of Parquet parts, by its suffix; or a data frame in memory.
+
+    ``roles`` say how the texts of a CSV file are separated and written.
 
     Raises
     ------
@@ -114,8 +165,10 @@ def open_table(data: Data) -> Opened:
         siblings = [entry.name for entry in place.parent.iterdir()] if place.parent.is_dir() else []
         raise DataError(f"{place}: no such file{suggest(place.name, siblings)}")
     suffix = ".parquet" if place.is_dir() else suffix_of(place, READERS)
+    if not place.is_dir():
+        _check_content(place, suffix)
     try:
-        opened = _read_parquet_directory(place) if place.is_dir() else READERS[suffix](place)
+        opened = READERS[suffix](place, roles or Roles())
     except UnicodeError as error:
         raise DataError(f"{place}: {_NOT_UTF8}") from error
     except _UNREADABLE as error:
@@ -153,42 +206,90 @@ def suffix_of(path: Path, known: Mapping[str, Any]) -> str:
     """Return the longest known suffix that the name of ``path`` ends in."""
     matches = [suffix for suffix in known if path.name.lower().endswith(suffix)]
     if not matches:
-        raise DataError(f"{path}: unknown kind of file {path.suffix!r} {_DOORS}")
+        remedy = _CONVERT.get(path.suffix.lower(), "")
+        hint = f"; {remedy.format(path)}" if remedy else ""
+        raise DataError(f"{path}: unknown kind of file {path.suffix!r} {_DOORS}{hint}")
     return max(matches, key=len)
 
 
-@reader(".csv", ".csv.gz")
-def _read_csv(path: Path) -> Opened:
+def _check_content(path: Path, suffix: str) -> None:
+    """Refuse a file that is clearly of another kind than its name says."""
+    with path.open("rb") as stream:
+        start = stream.read(32).lstrip()
+    for mark, (what, ends) in _MARKS.items():
+        if start.lower().startswith(mark) and not any(end in suffix for end in ends):
+            remedy = f"rename it to end in {ends[0]}" if ends else "save the table itself as .csv or .parquet"
+            raise DataError(f"{path}: the name says {suffix}, but the content is {what}; {remedy}")
+
+
+@reader(".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".txt.gz")
+def _read_csv(path: Path, roles: Roles) -> Opened:
+    separator, decimal, skipped = _dialect(path, roles)
     with _open_text(path) as stream:
-        lines = csv.reader(stream)
+        lines = csv.reader(itertools.islice(stream, skipped, None), delimiter=separator)
         filled = (row for row in lines if row)
         header = next(filled, None)
-        first_line = lines.line_num
+        first_line = lines.line_num + skipped
         row_length = sum(len(cell) + 1 for cell in next(filled, ()))
     if header is None:
         raise DataError(f"{path}: the file is empty; expected a header line with the names of the columns")
     names = [name.strip() for name in header]
-    if len(names) == 1 and (";" in names[0] or "\t" in names[0]):
-        mark = "semicolons" if ";" in names[0] else "tabs"
-        raise DataError(f"{path}: columns seem to be separated by {mark}; write the file with commas")
     # Columns without a name (an index that pandas wrote) are left out.
     keys = [name or f"\0{position}" for position, name in enumerate(names)]
 
     def batches(wanted: Sequence[str], size: int) -> Iterator[pa.Table]:
         try:
             if row_length:
-                yield from _csv_batches(path, keys, (first_line, row_length), wanted, size)
+                yield from _csv_batches(path, keys, (first_line, row_length, separator), wanted, size)
         except _UNREADABLE as error:
-            raise DataError(_why_unreadable(path, len(keys), error)) from error
+            raise DataError(_why_unreadable(path, header, (skipped, separator), error)) from error
 
-    return Opened(tuple(name for name in names if name), batches, header_lines=first_line)
+    found = tuple(name for name in names if name)
+    return Opened(found, batches, decimal=decimal, header_lines=first_line)
+
+
+def _dialect(path: Path, roles: Roles) -> tuple[str, str, int]:
+    """Return the separator, the decimal mark, and the lines before the header: asked for, or recognized."""
+    with _open_text(path) as stream:
+        lines = list(itertools.islice(stream, _LOOKED_AT))
+    said = re.fullmatch(r"sep=(.)\s*", lines[0]) if lines else None
+    skipped = int(said is not None)
+    expected = "\t" if ".tsv" in path.name.lower() else ","
+    separator = said[1] if said else roles.separator or _separator(lines, expected)
+    decimal = roles.decimal or ("." if separator == "," else _decimal(lines[skipped:], separator))
+    unasked = (roles.separator is None and separator != expected) or (
+        roles.decimal is None and decimal == ","
+    )
+    if unasked:
+        marks = f"columns are separated by {_SEPARATORS.get(separator, repr(separator))}"
+        marks += ", and numbers have decimal commas" if decimal == "," else ""
+        warnings.warn(f"{path}: read so that {marks}", LrqrWarning, stacklevel=5)
+    return separator, decimal, skipped
+
+
+def _separator(lines: Sequence[str], expected: str) -> str:
+    """Return the separator that gives every line the same number of fields, two or more."""
+    sizes = {}
+    for mark in dict.fromkeys([expected, *_SEPARATORS]):
+        rows = [row for row in csv.reader(lines, delimiter=mark) if row]
+        sizes[mark] = [len(row) for row in (rows[:-1] if len(lines) == _LOOKED_AT else rows)] or [1]
+    even = [mark for mark, found in sizes.items() if len({*found}) == 1 and found[0] > 1]
+    several = [mark for mark, found in sizes.items() if found[0] > 1]
+    return [*even, *several, expected][0]
+
+
+def _decimal(lines: Sequence[str], separator: str) -> str:
+    cells = [cell.strip() for row in csv.reader(lines, delimiter=separator) for cell in row]
+    commas = any(COMMA.fullmatch(cell) for cell in cells)
+    points = any(re.fullmatch(r"[+-]?\d+\.(\d{1,2}|\d{4,})", cell) for cell in cells)
+    return "," if commas and not points else "."
 
 
 def _csv_batches(
-    path: Path, keys: list[str], start: tuple[int, int], wanted: Sequence[str], size: int
+    path: Path, keys: list[str], start: tuple[int, int, str], wanted: Sequence[str], size: int
 ) -> Iterator[pa.Table]:
     # Every column is read as text: a type guessed from the first block would fail, or change, in a later one.
-    first_line, row_length = start
+    first_line, row_length, separator = start
     options = {
         "read_options": pacsv.ReadOptions(
             column_names=keys,
@@ -196,23 +297,26 @@ def _csv_batches(
             block_size=max(_BLOCK, 64 * row_length),
             use_threads=False,
         ),
-        "parse_options": pacsv.ParseOptions(newlines_in_values=True),
+        "parse_options": pacsv.ParseOptions(newlines_in_values=True, delimiter=separator),
         "convert_options": pacsv.ConvertOptions(
             include_columns=list(wanted) or keys[:1],
             column_types=dict.fromkeys(keys, pa.string()),
         ),
     }
-    compression = "gzip" if path.name.endswith(".gz") else None
+    compression = "gzip" if path.name.lower().endswith(".gz") else None
     with pa.input_stream(str(path), compression=compression) as stream:
         for batch in pacsv.open_csv(stream, **options):
             yield from _slices(pa.Table.from_batches([batch]), size)
 
 
-def _why_unreadable(path: Path, columns: int, error: Exception) -> str:
+def _why_unreadable(path: Path, header: Sequence[str], form: tuple[int, str], error: Exception) -> str:
     """Read a bad file again, slowly, to say where it is bad."""
+    skipped, separator = form
+    columns = len(header)
     try:
         with _open_text(path) as stream:
-            rows = (row for row in csv.reader(stream) if row)
+            lines = csv.reader(itertools.islice(stream, skipped, None), delimiter=separator)
+            rows = (row for row in lines if row)
             next(rows)
             ragged = [(number, len(row)) for number, row in enumerate(rows, 1) if len(row) != columns]
     except UnicodeError:
@@ -223,21 +327,51 @@ def _why_unreadable(path: Path, columns: int, error: Exception) -> str:
         return f"{path}: cannot be read as CSV: {_first_line(error)}"
     shown = ", ".join(f"row {number} has {fields}" for number, fields in ragged[:3])
     more = ", ..." if len(ragged) > 3 else ""
+    first = separator.join(header)
     return (
         f"{path}: {len(ragged)} rows do not have the {columns} fields of the header: {shown}{more} "
-        "(data rows counted from 1, the header not counted); is a comma or a quote missing?"
+        "(data rows counted from 1, the header not counted); is a comma or a quote missing, or is the first "
+        f"line no header? It is {first[:80]!r}"
     )
 
 
 def _open_text(path: Path) -> io.TextIOBase:
-    if path.name.endswith(".gz"):
+    if path.name.lower().endswith(".gz"):
         return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
     return path.open(encoding="utf-8-sig", newline="")
 
 
+@reader(".feather", ".arrow")
+def _read_feather(path: Path, _roles: Roles) -> Opened:
+    return _opened_whole(feather.read_table(path))
+
+
+@reader(".jsonl", ".ndjson")
+def _read_json_lines(path: Path, _roles: Roles) -> Opened:
+    whole = pajson.ReadOptions(block_size=max(path.stat().st_size, 1))  # types are those of all lines
+    return _opened_whole(pajson.read_json(path, read_options=whole))
+
+
+@reader(".xlsx")
+def _read_excel(path: Path, _roles: Roles) -> Opened:
+    try:
+        frame = pd.read_excel(path, engine="calamine")
+    except ImportError as error:
+        raise DataError(
+            f"{path}: to read Excel files, pip install 'lrqr[excel]', or save the sheet as .csv"
+        ) from error
+    except Exception as error:  # what the reader raises is its own
+        raise DataError(f"{path}: not a readable .xlsx file: {_first_line(error)}") from error
+    return _opened_whole(pa.Table.from_pandas(frame, preserve_index=False))
+
+
+def _opened_whole(table: pa.Table) -> Opened:
+    return replace(_opened_frame(table, table.column_names), categorical=category_columns(table))
+
+
 @reader(".parquet")
-def _read_parquet(path: Path) -> Opened:
-    return _opened_parquet([path])
+def _read_parquet(path: Path, _roles: Roles) -> Opened:
+    return _read_parquet_directory(path) if path.is_dir() else _opened_parquet([path])
 
 
 def _read_parquet_directory(path: Path) -> Opened:
@@ -370,7 +504,7 @@ def _parquet_schema(path: Path) -> pa.Schema:
 
 
 @reader(".npz")
-def _read_npz(path: Path) -> Opened:
+def _read_npz(path: Path, _roles: Roles) -> Opened:
     if not zipfile.is_zipfile(path):
         raise DataError(f"{path}: not an NPZ file (the archive that numpy.savez writes)")
     try:

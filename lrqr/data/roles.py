@@ -24,6 +24,9 @@ _SHOWN = 10
 _PROBABILITIES = "p_*"  # where Python says that there are probabilities, and not which columns
 _SEVERAL = ("prediction", "features", "exclude", "categorical", "classes", "positive", "missing_values")
 
+READING = ("missing_values", "separator", "decimal")
+"""Fields of `Roles` that say how files are read."""
+
 MISSING_WORDS = [
     "NA",
     "N/A",
@@ -114,6 +117,8 @@ class Roles:
         Those columns of ``prediction`` that must be positive, such as a spread.
     missing_values : tuple of str, optional
         Texts that say that a value is missing, besides empty ones; None: `MISSING_WORDS`.
+    separator, decimal : str, optional
+        What stands between the columns, and before the decimals, of text files; None: what is recognized.
 
     Notes
     -----
@@ -162,6 +167,8 @@ class Roles:
     classes: tuple[str, ...] = ()
     positive: tuple[str, ...] = ()
     missing_values: tuple[str, ...] | None = None
+    separator: str | None = None
+    decimal: str | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.probability, bool):  # the columns themselves, as the flag takes them
@@ -190,7 +197,7 @@ class Roles:
         UsageError
             If predictions and probabilities are both given.
         """
-        given = {name: options[name] for name in (*SPELLINGS, "missing_values") if name in options}
+        given = {name: options[name] for name in (*SPELLINGS, *READING) if name in options}
         if given["prediction"] and given["probability"]:
             raise UsageError(
                 "--prediction is for regression, --probability for classification: pass one of them"

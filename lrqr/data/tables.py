@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from lrqr.data import columns as col
 from lrqr.data import roles as parts
-from lrqr.data.formats import open_table, reader
+from lrqr.data.formats import COMMA, open_table, reader
 from lrqr.data.roles import SINGLE, SPELLINGS, TRUTH, Roles
 from lrqr.data.writing import check_writable, write
 from lrqr.errors import DataError, LrqrWarning, UsageError
@@ -153,7 +153,7 @@ def resolve(roles: Roles, source: Data, *others: Data, where: Sequence[str] = ()
     Roles
         Plain names, fit to be stored and used for every further file.
     """
-    opened = [open_table(data) for data in (source, *others)]
+    opened = [open_table(data, roles) for data in (source, *others)]
     filled = roles.with_native(opened[0].roles)
     columns = [file.columns for file in opened]
     natural = [file.natural for file in opened]
@@ -169,7 +169,7 @@ def resolve(roles: Roles, source: Data, *others: Data, where: Sequence[str] = ()
 
 def one_sided(roles: Roles, source: Data, target: Data) -> str:
     """Say which columns without a role only one of two files has; see `lrqr.data.roles.one_sided`."""
-    return parts.one_sided(roles, open_table(source).natural, open_table(target).natural)
+    return parts.one_sided(roles, *(open_table(data, roles).natural for data in (source, target)))
 
 
 def read(
@@ -207,7 +207,7 @@ def read(
     DataError
         One message with everything that is wrong.
     """
-    reading = _Reading(open_table(data), roles, need, optional, on_missing, keep_rows)
+    reading = _Reading(open_table(data, roles), roles, need, optional, on_missing, keep_rows)
     pieces = list(reading.tables(_WHOLE_FILE))
     if not pieces:
         raise DataError(reading.no_row)
@@ -234,7 +234,7 @@ def batches(
     further sample is given. Name the categorical features in ``roles`` (those of a fitted encoder): what
     a column is must not depend on a batch.
     """
-    reading = _Reading(open_table(data), roles, need, optional, on_missing, keep_rows, keep)
+    reading = _Reading(open_table(data, roles), roles, need, optional, on_missing, keep_rows, keep)
     for table in reading.tables(size):
         sample = reading.sample(table)
         if len(sample) and not reading.faults:
@@ -281,11 +281,11 @@ class Column:
             "numeric with texts" if mistakes else "categorical" if self.texts or self.owned else "numeric"
         )
 
-    def look(self, column: pa.ChunkedArray, words: frozenset[str]) -> None:
+    def look(self, column: pa.ChunkedArray, words: frozenset[str], decimal: str) -> None:
         """Count in what further rows hold; ``words`` are missing."""
         self.rows += len(column)
         try:
-            numbers = col.numbers(column, self.name, words)
+            numbers = col.numbers(column, self.name, words, decimal)
         except DataError:
             self.unusable = str(column.type)
             self.present += len(column) - column.null_count
@@ -301,12 +301,12 @@ class Column:
 
 def schema(data: Data, wanted: Sequence[str] = (), roles: Roles | None = None) -> list[Column]:
     """Describe columns (all, if none are named) as they would be read, in one pass in O(batch) memory."""
-    opened = open_table(data)
+    opened = open_table(data, roles)
     words = (roles or Roles()).words
     found = [Column(name, owned=name in opened.categorical) for name in wanted or opened.columns]
     for table in opened.batches([column.name for column in found], _WHOLE_FILE // 16):
         for column in found:
-            column.look(table[column.name], words)
+            column.look(table[column.name], words, opened.decimal)
     return found
 
 
@@ -410,6 +410,7 @@ class _Reading:
         self.left_out: _Faults = {}
         self.filled: Counter[str] = Counter()
         self.words: dict[str, list[str]] = {}
+        self.doubts: dict[str, str] = {}
         self.rounded = 0
         self.total = self.dropped = 0
         self.table = pa.table({})
@@ -471,6 +472,10 @@ class _Reading:
             most = ", ".join(f"{name!r} {count}" for name, count in self.filled.most_common(5))
             more = ", ..." if len(self.filled) > 5 else ""
             notes.append(f"filled in {self.filled.total()} missing feature values: {most}{more}")
+        notes += [
+            f"column {name!r}: {doubt}; --categorical keeps texts, --decimal , reads 1.234,5"
+            for name, doubt in self.doubts.items()
+        ]
         if self.rounded:
             notes.append(
                 f"the probabilities of {self.rounded} of {self.total} rows sum to 1 only up to rounding; "
@@ -533,10 +538,18 @@ class _Reading:
             self._note(self.left_out, column, kind, rows)
             self.drop |= rows
 
+    def _read(self, name: str) -> col.Numbers:
+        return col.numbers(self.table[name], name, self.roles.words, self.opened.decimal)
+
     def _number(self, name: str, what: str, found: col.Numbers | None = None) -> FloatArray:
-        found = col.numbers(self.table[name], name, self.roles.words) if found is None else found
+        found = self._read(name) if found is None else found
         feature = what == "feature"
         remedy = f"pass --categorical {name} if they are labels" if feature else f"the {what} must be numeric"
+        if COMMA.fullmatch(found.example):
+            remedy += "; if the comma stands before decimals, pass --decimal ,"
+        doubt = "" if self.keep_rows or self.opened.decimal == "," else col.misread(self.table[name])
+        if doubt:
+            self.doubts[name] = doubt
         example = f": {found.example!r}; {remedy}"
         self._note(self.faults, name, "values are texts, not numbers", found.text, example)
         values, infinite = found.values, np.isinf(found.values)  # noqa: PD011 - a field, not pandas
@@ -554,7 +567,7 @@ class _Reading:
         """Numbers, or labels where the column is declared categorical or holds mostly texts."""
         column, words = self.table[name], self.roles.words
         if name not in self.roles.categorical and not col.is_category(column):
-            found = col.numbers(column, name, words)
+            found = self._read(name)
             if found.numeric:
                 return self._number(name, "feature", found)
         return self._present(name, col.labels(column, name, words), feature=True)

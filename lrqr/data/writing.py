@@ -10,6 +10,8 @@ import gzip
 import itertools
 import os
 import shutil
+import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 
 Writer = Callable[[Path, "Iterable[pd.DataFrame]"], None]
 """Writes frames one after the other into a new file; all have the same columns."""
+
+STDOUT = Path("-")
 
 WRITERS: dict[str, Writer] = {}
 
@@ -53,6 +57,7 @@ def write(
     Parameters
     ----------
     path : path
+        ``-`` is stdout, as CSV.
     frames : data frame, or iterable of data frames
         An iterable is taken piece by piece, so that no more than a piece need be in memory (NPZ: the whole).
     force : bool
@@ -64,10 +69,17 @@ def write(
         If nobody writes its suffix, its directory does not exist, or it exists and ``force`` is not given.
     """
     write_to = check_writable(Path(path), force=force)
+    whole = [frames] if isinstance(frames, pd.DataFrame) else frames
+    if Path(path) == STDOUT:
+        with tempfile.TemporaryDirectory() as folder:
+            write_to(Path(folder) / "rows", whole)
+            with (Path(folder) / "rows").open("rb") as written:
+                shutil.copyfileobj(written, sys.stdout.buffer)
+        return
     place = _real(Path(path))
     temporary = temporary_of(place)
     try:
-        write_to(temporary, [frames] if isinstance(frames, pd.DataFrame) else frames)
+        write_to(temporary, whole)
         temporary.replace(place)
     finally:
         temporary.unlink(missing_ok=True)
@@ -116,6 +128,8 @@ def check_writable(path: Path, *, force: bool) -> Writer:
     UsageError
         As `write`.
     """
+    if path == STDOUT:
+        return WRITERS[".csv"]
     matches = [suffix for suffix in WRITERS if path.name.lower().endswith(suffix)]
     if not matches:
         raise UsageError(

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _PLAIN_WIDTH = 200
 _TINTS = {"good": 32, "fair": 33, "bad": 31}  # green, yellow, red
 _GAP = 3  # between two columns of a table
+_LINE = "─"
 _NARROWEST = 20  # columns for a text beside its label
 
 
@@ -64,8 +65,18 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, title: str |
     width = None if on_terminal else _PLAIN_WIDTH
     console = Console(file=buffer, width=width, force_terminal=on_terminal, highlight=False, markup=False)
     console.print(laid_out)
-    lines = [line.rstrip() for line in buffer.getvalue().rstrip().splitlines()]
+    drawn = buffer.getvalue() if _has_lines(sys.stdout) else buffer.getvalue().replace(_LINE, "-")
+    lines = [line.rstrip() for line in drawn.rstrip().splitlines()]
     return "\n".join(([visible(title)] if title else []) + [line for line in lines if line])
+
+
+def _has_lines(stream: TextIO) -> bool:
+    """Whether the encoding of a stream has the lines of tables."""
+    try:
+        _LINE.encode(getattr(stream, "encoding", None) or "utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def fitting(
