@@ -353,7 +353,14 @@ def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
     return names
 
 
+def _sorted(names: tuple[str, ...]) -> tuple[str, ...]:
+    if list(names) != sorted(names):
+        raise ValueError("must be sorted names")
+    return names
+
+
 NAMES = Annotated[tuple[str, ...], Field(strict=False), AfterValidator(_distinct)]
+SORTED_NAMES = Annotated[NAMES, AfterValidator(_sorted)]
 
 
 def optional(kind: Any) -> Any:
@@ -431,9 +438,20 @@ def nested(kind: Any, **links: str) -> Any:
     return Annotated[Any, PlainValidator(read)]
 
 
-def record(kind: type[Any]) -> Any:
-    """Declare a dataclass or a pydantic model that is stored as a dict of its fields."""
-    return Annotated[Any, PlainValidator(lambda value: TypeAdapter(kind).validate_python(value))]
+def record(kind: type[Any], *, plain: bool = False) -> Any:
+    """Declare a dataclass or a pydantic model that is stored as a dict of its fields.
+
+    With ``plain`` it stays that dict, which may then have further keys.
+    """
+
+    def read(value: Any) -> Any:
+        adapter = TypeAdapter(kind)
+        if not plain:
+            return adapter.validate_python(value)
+        adapter.validate_python(value, strict=True, extra="allow")
+        return value
+
+    return Annotated[Any, PlainValidator(read)]
 
 
 def by_level(kind: Any) -> Any:
@@ -442,8 +460,11 @@ def by_level(kind: Any) -> Any:
     def read(rows: Any) -> Any:
         if rows == {}:
             return rows
-        pairs = [(row["level"], {key: item for key, item in row.items() if key != "level"}) for row in rows]
-        return dict(pairs)
+        if not isinstance(rows, list) or not all(
+            isinstance(row, dict) and isinstance(row.get("level"), float) for row in rows
+        ):
+            raise ValueError("must be a list of objects that have a level")
+        return {row["level"]: {key: row[key] for key in row if key != "level"} for row in rows}
 
     return Annotated[dict[LEVEL, kind], BeforeValidator(read)]
 

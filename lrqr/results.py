@@ -771,6 +771,48 @@ class Model(Result):
     """Versions, seed and digests of the files."""
 
 
+class Facts(Fit):
+    """What a model directory says of its fit."""
+
+    parameters: dict[str, Any]
+    """Of the method."""
+    selection: list[Candidate]
+    """The cross-validation table."""
+
+
+class Source(Result):
+    """A file that a model was fitted on."""
+
+    name: str
+    """Its name."""
+    sha256: str
+    """Its digest."""
+
+
+class Provenance(Result):
+    """Where a model comes from, besides versions."""
+
+    on_missing: str
+    """What was done with missing values."""
+    inputs: dict[str, Source]
+    """The files."""
+
+
+class Details(Result):
+    """What a model directory holds besides what predicts."""
+
+    fit: Facts
+    """What the fit came to."""
+    weighted_coverage: dict[str, Number]
+    """Weighted coverage of the calibration rows."""
+    certificate: Certificate | None = None
+    """What may be promised without target labels."""
+    shift: Shift
+    """The shift at the fit."""
+    provenance: Provenance
+    """Where the model comes from."""
+
+
 class Table(Result):
     """`inspect` of a file."""
 

@@ -80,7 +80,7 @@ parts.
 _MODEL = """\
 ## The model directory
 
-`artifact.json` holds the state as JSON, `arrays.npz` its arrays and trees, `base.skops` a base learner of `--base`
+`artifact.json` holds the state as JSON, `arrays.npz` its arrays and trees, `base.skops` a learner of `--base`
 (older models: `estimators.skops` their trees). Every part is checked against its sha256 before it is
 used, arrays are read with `allow_pickle=False` and skops builds trusted types only: loading a model runs no
 code of the model. The same input gives the same bytes. The directory is written under a temporary name and

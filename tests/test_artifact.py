@@ -359,3 +359,38 @@ def test_a_changed_byte_and_an_unknown_version(fitted: Path, tmp_path: Path) -> 
     ran = lrqr("inspect", model)
     assert ran.code == 1
     assert "has format version 7, this program reads version 1; fit the model again" in ran.err
+
+
+def test_two_writers_and_a_reader_at_once(tmp_path: Path) -> None:
+    """Whoever reads while two processes replace a model again and again gets one of them, whole."""
+    run = (
+        "import sys, numpy as np\nfrom lrqr.calibrate import store\n"
+        "for k in range(int(sys.argv[2]), int(sys.argv[2]) + 60):\n"
+        "    store.save({'k': k, 'values': np.full(4000, k)}, sys.argv[1], force=True)\n"
+    )
+    path = artifact.save({"k": 0, "values": np.full(4000, 0)}, tmp_path / "model")
+    writers = [subprocess.Popen([sys.executable, "-c", run, path, str(start)]) for start in (1_000, 2_000)]
+    seen = set()
+    while any(writer.poll() is None for writer in writers):
+        loaded = artifact.load(path)
+        assert (loaded["values"] == loaded["k"]).all()
+        seen.add(loaded["k"])
+    assert [writer.returncode for writer in writers] == [0, 0]
+    assert len(seen) > 2
+    assert artifact.load(path)["k"] in {1_059, 2_059}
+    assert [entry.name for entry in tmp_path.iterdir()] == ["model"]
+
+
+def test_of_two_first_writers_one_is_told(tmp_path: Path) -> None:
+    """Without --force the model that stands first stays."""
+    run = (
+        "import sys\nfrom pathlib import Path\nfrom lrqr.calibrate import store\n"
+        "from lrqr.errors import UsageError\nfolder, name = Path(sys.argv[1]), sys.argv[2]\n"
+        "(folder / name).touch()\n"
+        "while not ((folder / 'a').exists() and (folder / 'b').exists()):\n    pass\n"
+        "try:\n    store.save({'k': name}, folder / 'model')\nexcept UsageError:\n    sys.exit(2)\n"
+    )
+    writers = [subprocess.Popen([sys.executable, "-c", run, tmp_path, name]) for name in "ab"]
+    codes = [writer.wait() for writer in writers]
+    assert sorted(codes) == [0, 2]
+    assert artifact.load(tmp_path / "model") == {"k": "ab"[codes.index(0)]}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from lrqr import plugins
-from lrqr.arrays import Stored, by_name, nested, one_of, record
+from lrqr.arrays import Stored, agree, by_name, nested, one_of, record
 from lrqr.calibrate import store as artifact
 from lrqr.calibrate.base import BaseLearner
 from lrqr.calibrate.threshold import ThresholdModel
@@ -17,6 +17,7 @@ from lrqr.data import tables
 from lrqr.data.encoder import TableEncoder
 from lrqr.data.roles import Roles
 from lrqr.errors import ArtifactError, UsageError
+from lrqr.results import Details
 from lrqr.stats.support import Support
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ class CalibratedModel(Stored):
         "companions": by_name(nested(ThresholdModel, d="d")),
         "base": nested(BaseLearner, d="d") | None,
         "support": nested(Support, d="d"),
-        "details": dict[str, Any],
+        "details": record(Details, plain=True),
     }
 
     roles: Roles
@@ -95,6 +96,10 @@ class CalibratedModel(Stored):
     support: Support
     companions: dict[str, ThresholdModel] = field(default_factory=dict)
     details: dict[str, Any] = field(default_factory=dict)
+
+    def _complete(self, sizes: dict[str, Any]) -> None:
+        agree(sizes, "columns", self.encoder.columns_, "encoder.columns")
+        agree(sizes, "columns", self.roles.features, "roles.features")
 
     @property
     def task(self) -> str:

@@ -100,7 +100,11 @@ def save(state: Mapping[str, Any], path: str | os.PathLike[str], *, force: bool 
     manifest["sha256"] = _sha256(_canonical(manifest))
     text = json.dumps(manifest, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     files[STATE_FILE] = text.encode()
-    write_directory(target, files)
+    try:
+        write_directory(target, files, replace=force)
+    except FileExistsError:  # by another process, since the check above
+        check_target(target, force=force)
+        raise
     return target
 
 
@@ -124,12 +128,33 @@ def check_target(path: str | os.PathLike[str], *, force: bool = False) -> None:
 def load(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read back what `save` wrote, after checking every part of it.
 
+    While another process replaces the model, this is the previous one or the new one.
+
     Raises
     ------
     ArtifactError
         If the directory is missing, truncated, changed, or of a version that this program does not know.
     """
-    folder = standing(Path(path))
+    while True:
+        found = _found(path)
+        try:
+            return _load(standing(Path(path)))
+        except ArtifactError:
+            if _found(path) == found:
+                raise
+
+
+def _found(path: str | os.PathLike[str]) -> tuple[int, int, bytes] | None:
+    """Return what tells a model directory from one that takes its place."""
+    state = standing(Path(path)) / STATE_FILE
+    try:
+        status = state.stat()
+        return status.st_ino, status.st_mtime_ns, state.read_bytes()
+    except OSError:
+        return None
+
+
+def _load(folder: Path) -> dict[str, Any]:
     manifest = _read_manifest(folder)
     arrays = _read_arrays(folder, manifest.arrays, manifest.files)
     estimators = {

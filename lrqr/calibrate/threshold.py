@@ -113,6 +113,8 @@ def uses_known(estimator: Any, feature_map: str) -> bool:
 
 def _method(sizes: dict[str, Any]) -> Any:
     """Return the class of the method that a stored object names."""
+    if "method" not in sizes:
+        raise ValueError("is of no known method")
     return plugins.load("methods", sizes["method"]).ESTIMATOR
 
 
@@ -121,7 +123,7 @@ class Level(Stored):
     """A method at a further coverage: the fitted estimator, and the residuals of its offset if it has one."""
 
     STATE: ClassVar[dict[str, Any]] = {
-        "estimator": nested(_method, d="shape", n="n"),
+        "estimator": nested(_method, d="shape", n="n", largest="largest"),
         "residuals": array("n") | None,
         "floor": optional(float | None),
     }
@@ -225,18 +227,18 @@ class ThresholdModel(Stored, BaseEstimator):
         "method_": Annotated[one_of(*plugins.names("methods")), same("method")],
         "feature_map_": one_of("given", "learned", "constant"),
         "coverage_": LEVEL,
-        "largest_score_": float,
+        "largest_score_": Annotated[float, same("largest")],
         "n_source_": Annotated[COUNT, same("n")],
         "n_features_in_": Annotated[COUNT, same("d")],
         "known_ratio_": bool,
         "unanswered_": SHARE,
-        "estimator_": nested(_method, d="shape", n="n"),
+        "estimator_": nested(_method, d="shape", n="n", largest="largest"),
         "learned_": nested(LearnedFeatures, d="d") | None,
         "offset_": nested(Offset, n="n") | None,
         "floor_": optional(float | None),
         "level_": optional(LEVEL),
         "support_": optional(nested(Support, d="d") | None),
-        "levels_": by_level(nested(Level, method="method", shape="shape", n="n")),
+        "levels_": by_level(nested(Level, method="method", shape="shape", n="n", largest="largest")),
     }
 
     labeled_: Labeled | None = None
@@ -524,6 +526,12 @@ class ThresholdModel(Stored, BaseEstimator):
         agree(sizes, "shape", columns, "estimator")
         if self.learned_ is not None and self.learned_.predict_score != (columns == 2):
             raise ArtifactError(f"learned.models do not fit feature_map {self.feature_map_!r}")
+        fits = {self.coverage_: self.estimator_} | {
+            level: fit.estimator for level, fit in self.levels_.items()
+        }
+        for level, fit in fits.items():
+            wanted = level if given else shape_level(level)
+            agree({"coverage": wanted}, "coverage", fit.coverage, f"the estimator for {level}")
         if any((level.residuals is None) != given for level in self.levels_.values()):
             raise ArtifactError("levels: residuals must be there unless features are given")
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from lrqr.arrays import NAMES, Stored, agree, optional
+from lrqr.arrays import NAMES, SORTED_NAMES, Stored, agree, optional
 from lrqr.data import columns as col
 from lrqr.data.columns import absent
 from lrqr.errors import ArtifactError, DataError, LrqrWarning
@@ -56,7 +56,7 @@ class TableEncoder(Stored):
 
     STATE: ClassVar[dict[str, Any]] = {
         "columns_": NAMES,
-        "categories_": dict[str, NAMES],
+        "categories_": dict[str, SORTED_NAMES],
         "fill_": dict[str, float | str],
         "missing_": optional(NAMES),
     }

@@ -10,8 +10,8 @@ import numpy as np
 from scipy.linalg import qr
 from scipy.optimize import linprog
 
-from lrqr.arrays import NONNEGATIVE, SEED, FloatArray, IntArray, array, row_dot, squarable
-from lrqr.errors import NotConverged
+from lrqr.arrays import NONNEGATIVE, SEED, FloatArray, IntArray, agree, array, row_dot, squarable
+from lrqr.errors import ArtifactError, NotConverged
 from lrqr.methods.estimator import ThresholdEstimator, refuse_known, warn_few
 from lrqr.plugins import check_choice
 from lrqr.stats.folds import canonical_order
@@ -27,6 +27,11 @@ def _uniform(row: FloatArray, seed: int) -> float:
     """Return a uniform number in (0, 1) that depends on the seed and the row alone, not on the batch."""
     digest = hashlib.blake2b((row + 0.0).tobytes(), digest_size=8, key=str(seed).encode()).digest()
     return (int.from_bytes(digest, "little") + 0.5) / 2.0**64
+
+
+def _rounding(scores: FloatArray) -> float:
+    """Return what rounding may take from a threshold."""
+    return 1e-12 * float(np.abs(scores).max())
 
 
 class _Vertex:
@@ -173,6 +178,13 @@ class Conditional(ThresholdEstimator):
         "intercept_": float,
     }
 
+    def _complete(self, sizes: dict[str, Any]) -> None:
+        agree(sizes, "design", self.n_features_in_ + 1, "fitted.span_")
+        agree(sizes, "largest", float(self.scores_.max()), "fitted.scores_")
+        agree({"rounding": _rounding(self.scores_)}, "rounding", self.rounding_, "fitted.rounding_")
+        if np.linalg.matrix_rank(self.design_[self.basis_]) < len(self.basis_):
+            raise ArtifactError("fitted.design_: the rows of basis_ must be independent")
+
     _: KW_ONLY
     mode: Literal["imputed", "randomized", "naive"] = "imputed"
     random_state: SEED = 0
@@ -210,7 +222,7 @@ class Conditional(ThresholdEstimator):
         self.span_ = np.ascontiguousarray(directions[sizes > 1e-9 * sizes[0]].T)
         self.design_, self.scores_ = np.ascontiguousarray(design @ self.span_), scores
         # thresholds interpolate scores: rounding must not put one a hair below the score it equals
-        self.rounding_ = 1e-12 * float(np.abs(scores).max())
+        self.rounding_ = _rounding(scores)
         vertex = _Vertex(self.design_, scores, level)
         if not vertex.descend(np.zeros(self.design_.shape[1])):
             raise NotConverged("quantile regression of the scores is unbounded, which cannot be")

@@ -19,6 +19,7 @@ from lrqr.arrays import (
     THRESHOLD,
     FloatArray,
     Stored,
+    agree,
     array,
     as_matrix,
     as_vector,
@@ -27,7 +28,7 @@ from lrqr.arrays import (
     optional,
     same,
 )
-from lrqr.errors import DataError, LrqrWarning, UsageError
+from lrqr.errors import ArtifactError, DataError, LrqrWarning, UsageError
 from lrqr.stats.folds import group_size
 from lrqr.stats.quantiles import rows_needed, weighted_quantile
 from lrqr.stats.ratio import Classifier, LikelihoodRatio, effective_size
@@ -73,7 +74,7 @@ class ThresholdEstimator(Stored, RegressorMixin, BaseEstimator):
         "feature_names_in_": optional(
             Annotated[NAMES, AfterValidator(lambda names: np.array(names, dtype=object))]
         ),
-        "max_score_": float,
+        "max_score_": Annotated[float, same("largest")],
     }
 
     coverage: LEVEL = 0.9
@@ -113,6 +114,11 @@ class ThresholdEstimator(Stored, RegressorMixin, BaseEstimator):
             )
         self.max_score_ = float(scores.max())
         return features, scores, level
+
+    def _complete(self, sizes: dict[str, Any]) -> None:
+        threshold = vars(self).get("threshold_", -np.inf)
+        if sizes["largest"] < threshold < np.inf:
+            raise ArtifactError(f"fitted.threshold_: must be a score or infinite, got {threshold}")
 
     def _rows(self, X: Any, name: str = "X") -> FloatArray:
         """Return rows (n, d) as floats after checking that they have the columns seen in ``fit``."""
@@ -244,6 +250,9 @@ class WeightedThreshold(RatioEstimator):
 
     _: KW_ONLY
     clip: PAIR | None = None
+
+    def _complete(self, sizes: dict[str, Any]) -> None:
+        agree(sizes, "largest", float(self.scores_.max()), "fitted.scores_")
 
     def fit(
         self,
