@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import os
 import shutil
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lrqr.data.writing import temporary_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-
-_TRIES = 20
+    from collections.abc import Iterator, Mapping
 
 
 def standing(target: Path) -> Path:
     """Return where the directory is: between two renames of `write_directory`, the previous one's place."""
+    if target.exists():
+        return target
     backup = _backup_of(target)
-    return backup if backup.exists() and not target.exists() else target
+    return backup if backup.exists() else target
 
 
 def _backup_of(target: Path) -> Path:
@@ -48,27 +48,41 @@ def write_directory(target: Path, files: Mapping[str, bytes], *, replace: bool) 
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
-        _put(temporary, target, replace=replace)
+        with _alone(target.parent):
+            _put(temporary, target, replace=replace)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
-    shutil.rmtree(_backup_of(target), ignore_errors=True)
 
 
 def _put(temporary: Path, target: Path, *, replace: bool) -> None:
-    """Give a directory its name; start anew where another process did so in between."""
+    """Give a directory its name."""
     backup = _backup_of(target)
-    for tries_left in reversed(range(_TRIES)):
-        if target.exists() and not replace:
-            raise FileExistsError(target)
-        try:
-            shutil.rmtree(backup, ignore_errors=True)
-            if target.exists():
-                target.rename(backup)
-            temporary.rename(target)
-        except OSError:
-            if backup.exists() and not target.exists():
-                backup.rename(target)
-            if not tries_left or not temporary.exists():
-                raise
-        else:
-            return
+    if target.exists() and not replace:
+        raise FileExistsError(target)
+    if target.exists():
+        shutil.rmtree(backup, ignore_errors=True)
+        target.rename(backup)
+    try:
+        temporary.rename(target)
+    except OSError:
+        if backup.exists():
+            backup.rename(target)
+        raise
+    shutil.rmtree(backup, ignore_errors=True)
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Wait until no other process gives a directory in this folder its name, where the system can tell."""
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)

@@ -117,12 +117,15 @@ def check_target(path: str | os.PathLike[str], *, force: bool = False) -> None:
         raise UsageError(
             f"{target} exists already; pass --force (force=True) to replace it, or choose another -o"
         )
-    is_model = target.is_dir() and ((target / STATE_FILE).exists() or not any(target.iterdir()))
-    if not is_model:
+    if not _is_model(target) and not _is_model(standing(target)):  # one that is replaced just now is one, too
         raise UsageError(
             f"{target} exists and is not a model directory (it has no {STATE_FILE}); --force replaces only "
             "models, so choose another -o"
         )
+
+
+def _is_model(folder: Path) -> bool:
+    return (folder / STATE_FILE).exists() or (folder.is_dir() and not any(folder.iterdir()))
 
 
 def load(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -144,12 +147,12 @@ def load(path: str | os.PathLike[str]) -> dict[str, Any]:
                 raise
 
 
-def _found(path: str | os.PathLike[str]) -> tuple[int, int, bytes] | None:
+def _found(path: str | os.PathLike[str]) -> tuple[Path, int, int, bytes] | None:
     """Return what tells a model directory from one that takes its place."""
     state = standing(Path(path)) / STATE_FILE
     try:
         status = state.stat()
-        return status.st_ino, status.st_mtime_ns, state.read_bytes()
+        return state, status.st_ino, status.st_mtime_ns, state.read_bytes()
     except OSError:
         return None
 
@@ -259,6 +262,8 @@ def _read_manifest(folder: Path) -> Manifest:
         raise ArtifactError(f"{folder} is not a model directory: it has no {STATE_FILE}")
     try:
         raw = json.loads(path.read_bytes().decode())
+    except OSError as error:
+        raise ArtifactError(f"{path} cannot be read: {error.strerror}") from error
     except (ValueError, RecursionError) as error:
         raise ArtifactError(f"{path} is truncated or damaged: {error}; fit the model again") from error
     if not isinstance(raw, dict) or raw.get("format") != FORMAT:
