@@ -526,10 +526,9 @@ class ThresholdModel(Stored, BaseEstimator):
         agree(sizes, "shape", columns, "estimator")
         if self.learned_ is not None and self.learned_.predict_score != (columns == 2):
             raise ArtifactError(f"learned.models do not fit feature_map {self.feature_map_!r}")
-        fits = {self.coverage_: self.estimator_} | {
-            level: fit.estimator for level, fit in self.levels_.items()
-        }
-        for level, fit in fits.items():
+        own = vars(self).get("level_", self.coverage_) if given else self.coverage_
+        fits = [(own, self.estimator_), *((level, fit.estimator) for level, fit in self.levels_.items())]
+        for level, fit in fits:
             wanted = level if given else shape_level(level)
             agree({"coverage": wanted}, "coverage", fit.coverage, f"the estimator for {level}")
         if any((level.residuals is None) != given for level in self.levels_.values()):
