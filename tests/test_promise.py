@@ -196,6 +196,16 @@ def test_who_abstains_answers_inside_the_support_only() -> None:
         assert model.certificate_.lower_bound > 0.6  # of the answered rows, not of all
 
 
+def test_who_answers_no_target_row_promises_nothing() -> None:
+    X, y, _ = little()
+    how = Options("precomputed", abstain=True, certify=True, guarantee="pac")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = calibrate(Rows(X, y, np.empty((300, 0))), Rows(rows(60, 50.0, 1)[0]), how)
+    assert model.certificate_.lower_bound == 0.0
+    assert np.isposinf(model.predict(rows(9, 50.0, 2)[0])).all()
+
+
 def test_abstaining_is_said_by_every_command(tmp_path: Path) -> None:
     source, target, test = write(tmp_path)
     frame = pd.read_csv(test)

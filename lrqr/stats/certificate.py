@@ -99,6 +99,9 @@ def certify(
     Pearson's with the effective size for the number of trials and min(estimate, 1-α) for the share of
     successes.
     """
+    floor = max(coverage - 0.05, 0.0) if at_least is None else at_least
+    if not len(covered) or not len(features_target):  # nothing is known, or asked
+        return Certificate(0.0, 0.0, confidence, 0.0, floor, -np.inf, 0.0)
     weights = ratio / ratio.mean() if ratio.any() else ratio
     own, of_target = _chance_of_cover(covered, features, features_target)
     inside = 1.0 - outside
@@ -106,7 +109,6 @@ def certify(
     size = effective_size(weights)
     hits = size * float(np.clip(estimate, 0.0, coverage))
     low = float(beta.ppf(1.0 - confidence, hits, size - hits + 1.0)) if hits > 0.0 else 0.0
-    floor = max(coverage - 0.05, 0.0) if at_least is None else at_least
     return Certificate(
         lower_bound=inside * low,
         estimate=inside * estimate,
