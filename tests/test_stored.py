@@ -136,7 +136,8 @@ def changed_states(state: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]
                 del inner[path[-1]]
             else:
                 inner[path[-1]] = value
-            yield f"{'.'.join(map(str, path))} {value}", copied
+            shorter = value == "missing" and path[-1] == 0  # a list of one model less is a list of models
+            yield f"{'.'.join(map(str, path))} {'shorter' if shorter else value}", copied
 
 
 def changes(raw: dict[str, Any], arrays: Arrays) -> Iterator[tuple[str, dict[str, Any], Arrays]]:
