@@ -290,6 +290,20 @@ def test_a_stored_model_answers_as_before_with_every_method(tmp_path: Path, opti
         assert np.isfinite(model.threshold.at(level).predict(X, prediction=prediction)).all()
 
 
+def test_labels_that_the_model_abstains_from_play_no_part(tmp_path: Path) -> None:
+    paths = labeled(tmp_path)
+    few = pd.read_csv(paths["few"])
+    few.loc[:9, "a"] += 1000.0
+    few.to_csv(paths["few"], index=False)
+    arguments = ("--labeled-target", paths["few"], *NUMBERS, *SPLIT, "--abstain", "-o", tmp_path / "model")
+    assert lrqr("fit", paths["source"], paths["target"], *arguments).code == 0
+    model = load(tmp_path / "model").threshold
+    assert model.support_ is not None
+    assert model.labeled_ is not None
+    inside = ~model.support_.outside(few[["a", "b"]].to_numpy())
+    assert model.labeled_.evidence["n"] == inside.sum() <= 50
+
+
 def test_sets_take_labels_too(tmp_path: Path) -> None:
     paths = write(
         tmp_path,

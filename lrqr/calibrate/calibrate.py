@@ -188,6 +188,8 @@ def price(model: ThresholdModel, target: Rows, score: str) -> float | None:
 
 def corrected(model: ThresholdModel, rows: Rows, source: Rows, score: str) -> ThresholdModel:
     """Return the model with a correction at every level, from labeled target rows, which also test it."""
+    if model.support_ is not None:  # the promise is about the answered rows
+        rows = rows.take(~model.support_.outside(rows.features))
     own, scores = scores_of(source, score), scores_of(rows, score)
     ours, theirs = {}, {}
     for level in (model.coverage_, *model.levels_):

@@ -164,6 +164,7 @@ class Method(_Strict):
     ``ratio = "true"`` gives the method the true likelihood ratio in place of the estimated one, and
     fails where the data set does not know it; ``ratio = "best"`` takes the true one where it is known.
     ``labels`` rows of the target bring their outcomes to the fit; ``labels_alone`` calibrates on them alone.
+    ``abstain`` gives rows outside the source's support an infinite threshold.
     """
 
     name: str
@@ -172,6 +173,7 @@ class Method(_Strict):
     ratio: Literal["estimated", "true", "best"] = "estimated"
     labels: Annotated[int, Field(ge=0)] = 0
     labels_alone: bool = False
+    abstain: bool = False
     parameters: dict[str, Any] = {}
     grid: dict[str, list[Any]] = {}
 

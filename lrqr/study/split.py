@@ -128,7 +128,7 @@ def evaluate(
     records = []
     before: dict[str, tuple[ThresholdModel, float]] = {}
     for method, one, known, estimate in zip(methods, made, knows, estimates, strict=True):
-        how = Options(score, one, coverage, method.feature_map, seed)
+        how = Options(score, one, coverage, method.feature_map, seed, abstain=method.abstain)
         source, test, labeled = data.source, data.test, few.take(np.arange(method.labels))
         if not known:
             source, test, labeled = (replace(rows, ratio=None) for rows in (source, test, labeled))
