@@ -125,6 +125,7 @@ def test_clusters_join_with_copies_and_more_than_half_of_the_rows_are_no_group()
 # ---- leaks
 
 
+@pytest.mark.filterwarnings("ignore:the predictions are farther")
 @pytest.mark.parametrize("times", [2, 6])
 @pytest.mark.parametrize("kind", ["array", "frame with words", "other outcomes"])
 def test_a_model_never_calibrates_on_a_copy_of_what_it_was_fitted_on(times: int, kind: str) -> None:

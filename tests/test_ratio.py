@@ -210,7 +210,7 @@ def test_canonical_order_is_the_lexicographic_one(n: int, d: int, values: int, s
 def test_training_rows_are_sampled_from_both_domains(n: int, m: int, most: int, seed: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("lrqr.stats.ratio.TRAINING_ROWS", most)
-        folds = LikelihoodRatio(random_state=seed)._folds(n, m)
+        folds = LikelihoodRatio(random_state=seed)._folds(None, None, np.arange(n), np.arange(m))
     assert sorted(np.concatenate([held for _, held in folds])) == list(range(n + m))
     for training, held in folds:
         assert not set(training) & set(held)

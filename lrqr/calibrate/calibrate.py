@@ -159,7 +159,10 @@ def overlap(source: Rows, target: Rows | None, options: Options) -> Diagnosis | 
     if target is None or 0 in source.features.shape or not len(target):
         return None
     coverage = options.coverage if isinstance(options.method, str) else options.method.coverage
-    return diagnose(source.features, target.features, coverage=coverage, random_state=options.seed or 0)
+    seed = options.seed or 0
+    return diagnose(
+        source.features, target.features, coverage=coverage, random_state=seed, clusters=source.groups
+    )
 
 
 def _guarded(options: Options) -> bool:

@@ -142,6 +142,7 @@ def fit(
         random_state=options.seed,
         ratio=ratio,
         predictions=_predictions(rows, target_rows),
+        clusters=rows.groups,
     )
     if diagnosis.predictions:
         warnings.warn(diagnosis.predictions, LrqrWarning, stacklevel=2)

@@ -412,6 +412,7 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
             coverage=self.threshold_model_.coverage_,
             random_state=options.seed or 0,
             ratio=ratio,
+            clusters=source.groups,
         )
         threshold, how = self.threshold_model_, replace(options, coverage=self.threshold_model_.coverage_)
         with warnings.catch_warnings():

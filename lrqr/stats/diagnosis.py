@@ -18,7 +18,7 @@ from scipy.stats import betabinom, norm
 from lrqr.arrays import LARGEST, FloatArray, IntArray, as_matrix, matched_columns
 from lrqr.errors import DataError, UsageError
 from lrqr.stats.certificate import TAIL_TOO_HEAVY, pareto_k
-from lrqr.stats.folds import copies
+from lrqr.stats.folds import canonical_order, copies
 from lrqr.stats.moments import Moments
 from lrqr.stats.predictions import differing
 from lrqr.stats.ratio import LikelihoodRatio, area, effective_size, largest_share
@@ -178,6 +178,7 @@ def diagnose(
     random_state: int = 0,
     ratio: LikelihoodRatio | None = None,
     predictions: tuple[Any, Any] | None = None,
+    clusters: Any = None,
 ) -> Diagnosis:
     """Compare unlabeled source rows (n_s, d) with target rows (n_t, d).
 
@@ -195,6 +196,9 @@ def diagnose(
         Fitted on exactly these rows; if None a logistic one is fitted here.
     predictions : (array of shape (n_s, k), array of shape (n_t, k)), optional
         What a model says of these rows: it may have changed where the features have not.
+    clusters : array-like of shape (n_s,), optional
+        Names of clusters of source rows. How near source rows are to one another, and so what lies outside
+        their support, is then asked of one row of each: readings of one subject are near by nature.
 
     Examples
     --------
@@ -211,7 +215,7 @@ def diagnose(
     counts = len(source), len(target)
     # of copies one: they are no further evidence
     own, other = _distinct(source, target), _distinct(target, source)
-    source, target = source[own], target[other]
+    everyone, source, target = source, source[own], target[other]
     source_odds, target_odds, weights = (
         ratio.source_log_odds_[own],
         ratio.target_log_odds_[other],
@@ -220,7 +224,11 @@ def diagnose(
     auc = area(source_odds, target_odds)
     low, high = area_interval(auc, len(source), len(target))
     ceiling = _ceiling(source_odds)
-    support = _with_direction(Support.of(source, random_state=random_state), ratio, ceiling)
+    apart = source
+    if clusters is not None:
+        order = own[canonical_order(source)]
+        apart = everyone[order[np.unique(np.asarray(clusters)[order], return_index=True)[1]]]
+    support = _with_direction(Support.of(apart, random_state=random_state), ratio, ceiling)
     beyond = target_odds > ceiling
     far = int((support.far(target) | beyond).sum())
     expected = support.expected + (1.0 - support.expected) / (len(source) + 1.0)
