@@ -407,3 +407,14 @@ def test_words_for_missing_values_are_a_keyword_of_compare() -> None:
         )
     with pytest.raises(UsageError, match="did you mean 'missing_values'"):
         compare(frame, frame, frame, outcome="y", missing_value=("?",))
+
+
+@pytest.mark.parametrize(("move", "side"), [(100.0, "above"), (-100.0, "below")])
+def test_columns_that_rule_out_overlap_are_named(tmp_path: Path, move: float, side: str) -> None:
+    source, target = table(100, seed=1), table(80, seed=2).drop(columns="y")
+    paths = write(tmp_path, s=source, t=target.assign(b=target["b"] + move))
+    for command in (("diagnose",), ("fit", "-o", tmp_path / "model", *SPLIT)):
+        ran = lrqr(*command, paths["s"], paths["t"], *NUMBERS)
+        assert f"no overlap in 'b', 100 % of the target {side} all source values; without" in ran.err
+    without = lrqr("diagnose", paths["s"], paths["t"], *NUMBERS, "--exclude", "b", "--format", "json")
+    assert (without.json["verdict"], "no overlap in" in without.err) == ("no shift detected", False)

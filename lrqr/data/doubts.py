@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _SHOWN = 5
 _FEWEST = 20  # rows from which on distinct, nearly consecutive numbers are no chance
 _NEARLY = 1.5  # numbers from first to last, as a multiple of the rows
+_MOST = 0.5  # of the target, beyond the source: what the verdict "no overlap" takes
 _UNLIKE = 0.05  # difference of the shares of missing values that is worth a line
 
 
@@ -35,7 +36,12 @@ def warn(encoder: TableEncoder, frame_source: Any, frame_target: Any) -> None:
         Rows in the order of their file.
     """
     source, target = encoder.read(frame_source), encoder.read(frame_target)
-    for message in (*_unseen(source, target), *_missing(source, target), *_counters(source, target)):
+    for message in (
+        *_unseen(source, target),
+        *_missing(source, target),
+        *_beyond(source, target),
+        *_counters(source, target),
+    ):
         warnings.warn(message, LrqrWarning, stacklevel=3)
 
 
@@ -76,6 +82,22 @@ def _missing(source: Columns, target: Columns) -> Iterator[str]:
 
 def _share(values: np.ndarray[Any, Any]) -> float:
     return float(absent(values).mean()) if len(values) else 0.0
+
+
+def _beyond(source: Columns, target: Columns) -> Iterator[str]:
+    """Yield in one line the numbers most of which lie beyond all of the source: they rule out overlap."""
+    found = []
+    for name, values in target.items():
+        own = source[name]
+        if own.dtype == values.dtype == np.float64 and not (absent(own).all() or absent(values).all()):
+            for where, share in (
+                ("above", np.mean(values > np.nanmax(own))),
+                ("below", np.mean(values < np.nanmin(own))),
+            ):
+                if share >= _MOST:
+                    found.append(f"{name!r}, {100 * share:.3g} % of the target {where} all source values")
+    if found:
+        yield f"no overlap in {_few(found, '; ')}; without such columns (--exclude) the verdict may differ"
 
 
 def _counters(source: Columns, target: Columns) -> Iterator[str]:
