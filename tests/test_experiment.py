@@ -311,6 +311,7 @@ labels_alone = true
 """
 
 
+@pytest.mark.usefixtures("small_map")
 def test_labeled_target_rows_judge_no_method() -> None:
     runs = run.run(config.parse(LABELED))
     whole = run.run(

@@ -20,6 +20,9 @@ from lrqr.stats.quantiles import conformal_quantile
 if TYPE_CHECKING:
     from pathlib import Path
 
+# The default, with all its models, is fitted in test_recorded.py.
+pytestmark = pytest.mark.usefixtures("small_map")
+
 LEVEL = 0.9
 SPLIT = ("--method", "split")
 

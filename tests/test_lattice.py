@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+# The default, with all its models, is fitted in test_recorded.py.
+pytestmark = pytest.mark.usefixtures("small_map")
+
 
 def ratings(n: int, seed: int, shift: float, step: float = 1.0) -> pd.DataFrame:
     rng = np.random.default_rng(seed)

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
     from lrqr.arrays import FloatArray
 
+# The default, with all its models, is fitted in test_recorded.py.
+pytestmark = pytest.mark.usefixtures("small_map")
+
 
 def table(n: int, seed: int, shift: float = 0.0) -> pd.DataFrame:
     rng = np.random.default_rng(seed)

@@ -22,6 +22,9 @@ from lrqr.methods.split import SplitConformal
 if TYPE_CHECKING:
     from pathlib import Path
 
+# The default, with all its models, is fitted in test_recorded.py.
+pytestmark = pytest.mark.usefixtures("small_map")
+
 NUMBERS = ["lower_bound", "confidence", "sensitivity", "at_least", "pareto_k", "effective_size"]
 
 

@@ -72,6 +72,7 @@ def rxrx1_file(folder: Path) -> None:
     np.savez(folder / "rxrx1.npz", **arrays, outcome=outcome, group=group)
 
 
+@pytest.mark.reproduce
 def test_rxrx1_runs_end_to_end_on_a_small_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LRQR_DATA", str(tmp_path))
     with pytest.raises(DataError, match="export_rxrx1"):
@@ -122,7 +123,14 @@ def test_the_results_feed_the_report(tmp_path: Path) -> None:
     assert "false on purpose" in text
 
 
-@pytest.mark.parametrize("name", ["communities", "mmlu", "corrupted-cifar", "real-shifts"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "communities",
+        "real-shifts",
+        *(pytest.param(name, marks=pytest.mark.reproduce) for name in ("mmlu", "corrupted-cifar")),
+    ],
+)
 def test_each_experiment_runs_one_split_of_its_first_shift(name: str) -> None:
     experiment = config.load(reproduce.find(name))
     first = experiment.data.chosen()[0]

@@ -24,6 +24,9 @@ from lrqr.errors import DataError, LrqrWarning, UsageError
 if TYPE_CHECKING:
     from pathlib import Path
 
+# The default, with all its models, is fitted in test_recorded.py.
+pytestmark = pytest.mark.usefixtures("small_map")
+
 
 @pytest.mark.filterwarnings("ignore")
 @parametrize_with_checks([ConformalRegressor(Ridge()), ConformalClassifier(LogisticRegression())])
