@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
 from contextlib import contextmanager, suppress
@@ -26,8 +27,16 @@ def _backup_of(target: Path) -> Path:
     return target.with_name(f".{target.name}.old")
 
 
-def write_directory(target: Path, files: Mapping[str, bytes], *, replace: bool) -> None:
+def restore(target: Path) -> None:
+    """Give the previous directory its name again, if a run was killed between two renames."""
+    if not target.exists() and _backup_of(target).exists():
+        _backup_of(target).rename(target)
+
+
+def write_directory(target: Path, files: Mapping[str, bytes], *, replace: bool, keep: bool = False) -> None:
     """Write ``files`` under a temporary name beside ``target``, then rename: a killed run changes nothing.
+
+    With ``keep``, whatever else was in the directory stays in it.
 
     A symbolic link is followed: the directory that it points at is replaced, and the link stays. Of two that
     replace the same directory at once, each is whole, and the one that comes last stays.
@@ -42,7 +51,12 @@ def write_directory(target: Path, files: Mapping[str, bytes], *, replace: bool) 
     temporary = temporary_of(target)
     shutil.rmtree(temporary, ignore_errors=True)
     try:
-        temporary.mkdir()
+        if keep and target.exists():
+            shutil.copytree(target, temporary, symlinks=True, copy_function=_link)
+            for name in files:  # before it is written: it is the same file as the old one
+                (temporary / name).unlink(missing_ok=True)
+        else:
+            temporary.mkdir()
         for name, data in files.items():
             with (temporary / name).open("wb") as file:
                 file.write(data)
@@ -54,11 +68,22 @@ def write_directory(target: Path, files: Mapping[str, bytes], *, replace: bool) 
         shutil.rmtree(temporary, ignore_errors=True)
 
 
+def _link(source: str, copy: str) -> None:
+    """Give a file a second name, or copy it where the file system knows no second names."""
+    try:
+        os.link(source, copy)
+    except OSError:
+        shutil.copy2(source, copy)
+
+
 def _put(temporary: Path, target: Path, *, replace: bool) -> None:
     """Give a directory its name."""
     backup = _backup_of(target)
     if target.exists() and not replace:
         raise FileExistsError(target)
+    if target.exists() and _exchange(temporary, target):
+        shutil.rmtree(backup, ignore_errors=True)
+        return
     if target.exists():
         shutil.rmtree(backup, ignore_errors=True)
         target.rename(backup)
@@ -69,6 +94,16 @@ def _put(temporary: Path, target: Path, *, replace: bool) -> None:
             backup.rename(target)
         raise
     shutil.rmtree(backup, ignore_errors=True)
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Give each of two directories the other's name in one step; False where only Linux could."""
+    try:
+        call = ctypes.CDLL(None).renameat2
+    except (AttributeError, OSError, TypeError):
+        return False
+    here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+    return bool(call(here, os.fsencode(one), here, os.fsencode(other), exchange) == 0)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 import textwrap
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,6 @@ from lrqr.show.figures import INK, MARKERS, SERIES, STYLE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from matplotlib.axes import Axes
 
@@ -32,14 +32,14 @@ def draw(experiment: Experiment, result: Comparison) -> Figure:
         return (_path if experiment.figure.kind == "path" else _methods)(experiment, result)
 
 
-def save(experiment: Experiment, result: Comparison, stem: Path) -> list[Path]:
-    """Write the figure as ``stem.svg`` and ``stem.png``; the same numbers give the same bytes."""
+def save(experiment: Experiment, result: Comparison) -> dict[str, bytes]:
+    """Return ``figure.svg`` and ``figure.png``; the same numbers give the same bytes."""
     figure = draw(experiment, result)
-    paths = [stem.with_name(stem.name + suffix) for suffix in (".svg", ".png")]
+    vector, pixels = io.BytesIO(), io.BytesIO()
     with rc_context(_STYLE):
-        figure.savefig(paths[0], metadata={"Date": None}, bbox_inches="tight")
-        figure.savefig(paths[1], metadata={"Software": None}, dpi=150, bbox_inches="tight")
-    return paths
+        figure.savefig(vector, format="svg", metadata={"Date": None}, bbox_inches="tight")
+        figure.savefig(pixels, format="png", metadata={"Software": None}, dpi=150, bbox_inches="tight")
+    return {"figure.svg": vector.getvalue(), "figure.png": pixels.getvalue()}
 
 
 def _grid(experiment: Experiment, count: int, rows: int, height: float) -> tuple[Figure, list[list[Axes]]]:

@@ -17,6 +17,8 @@ import pandas as pd
 
 from lrqr import __version__, plugins
 from lrqr.arrays import few_threads
+from lrqr.calibrate.directory import restore, write_directory
+from lrqr.data.writing import write_texts
 from lrqr.errors import DataError, LrqrError, UsageError
 from lrqr.results import Experiments, Plan
 from lrqr.show import paper
@@ -236,6 +238,7 @@ def _store(path: Path, task: Task, records: list[Record]) -> None:
 
 def _resume(experiment: Experiment, folder: Path) -> dict[Task, list[Record]]:
     """Read the finished splits of a folder, after checking that they are of this very experiment."""
+    restore(folder)
     folder.mkdir(parents=True, exist_ok=True)
     identity = json.dumps(identify(experiment), indent=2, sort_keys=True) + "\n"
     file = folder / _IDENTITY
@@ -244,14 +247,15 @@ def _resume(experiment: Experiment, folder: Path) -> dict[Task, list[Record]]:
             f"{folder} holds splits of another experiment, other data or another version of lrqr; "
             "choose another output folder or remove it"
         )
-    file.write_text(identity, encoding="utf-8")
+    if not file.exists():
+        write_texts({file: identity})
     path = folder / _SPLITS
     if not path.exists():
         return {}
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
     whole = [line for line in lines if line.endswith("\n")]
     if len(whole) < len(lines):  # the run was killed while it wrote its last line
-        path.write_text("".join(whole), encoding="utf-8")
+        write_texts({path: "".join(whole)})
     entries = [json.loads(line) for line in whole]
     return {(entry["shift"], entry["split"]): entry["records"] for entry in entries}
 
@@ -355,7 +359,8 @@ def reproduce(
     """Run an experiment in ``folder/<name>`` and write its tables and figure there.
 
     Writes ``results.csv`` (tidy, a row per shift, split and method), ``summary.csv``, ``checks.csv``,
-    ``results.json`` (for ``lrqr report``), ``summary.md``, ``figure.svg`` and ``figure.png``.
+    ``results.json`` (for ``lrqr report``), ``summary.md``, ``figure.svg`` and ``figure.png``: all of them at
+    once, so that a run that is killed leaves those of the run before.
 
     Parameters
     ----------
@@ -374,8 +379,7 @@ def reproduce(
     frames = {"results.csv": runs, "summary.csv": table, "checks.csv": checks}
     texts = {file: frame.to_csv(index=False, float_format="%.10g") for file, frame in frames.items()}
     texts |= {"results.json": to_json(results), "summary.md": to_markdown(results)}
-    for file, text in texts.items():
-        (place / file).write_text(text, encoding="utf-8")
-    files = [place / file for file in texts]
-    files += paper.save(experiment, results, place / "figure")
+    written = {file: text.encode() for file, text in texts.items()} | paper.save(experiment, results)
+    write_directory(place, written, replace=True, keep=True)
+    files = [place / file for file in written]
     return Outcome(experiment, runs, table, checks, results, files)
