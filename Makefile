@@ -64,7 +64,7 @@ test-oldest: $(STAMP) ## the quick tests with the oldest versions that pyproject
 	$(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/python -m pip install --quiet "uv>=0.5"
 	.venv-oldest/bin/uv pip install --quiet --python .venv-oldest/bin/python --resolution lowest-direct \
-	  --editable ".[reference]" "pytest>=8.3" "hypothesis>=6.100" "polars>=1.3" "pytest-xdist>=3.5"
+	  --editable ".[reference,excel]" "pytest>=8.3" "hypothesis>=6.100" "polars>=1.3" "pytest-xdist>=3.5"
 	.venv-oldest/bin/python -m pytest -n auto -o filterwarnings=default \
 	  --ignore tests/test_architecture.py --ignore tests/test_docs.py --ignore tests/test_recorded.py
 
