@@ -80,10 +80,20 @@ def test_a_whole_job_on_german_files(tmp_path: Path) -> None:
         files = [tmp_path / f"{name}.csv" for name in pair]
         assert lrqr("fit", *files, *NUMBERS, *SPLIT, "-o", tmp_path / model).code == 0
         out = tmp_path / f"{model}.csv"
-        ran = lrqr("predict", tmp_path / model, files[1], "-o", out)
+        ran = lrqr("predict", tmp_path / model, files[1], "-o", out, "--keep", "yhat")
         assert ("numbers have decimal commas" in ran.err) == (model == "two")
     assert (tmp_path / "one.csv").read_bytes() == (tmp_path / "two.csv").read_bytes()
     assert paths["s"].exists()
+
+
+def test_fit_says_what_the_solver_chose_if_asked(tmp_path: Path) -> None:
+    write(tmp_path, s=table(60, seed=1), t=table(40, seed=2).drop(columns="y"))
+    files = [tmp_path / "s.csv", tmp_path / "t.csv"]
+    brief = lrqr("fit", *files, *NUMBERS, "-o", tmp_path / "m").err
+    full = lrqr("fit", *files, *NUMBERS, "-o", tmp_path / "m", "--force", "-v").err
+    for words in ("regularization", "Pareto k"):
+        assert words not in brief
+        assert words in full
 
 
 @pytest.mark.parametrize(

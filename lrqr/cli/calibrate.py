@@ -121,7 +121,7 @@ def fit(ctx: click.Context, /, source: Path, target: Path, output: Path, **flags
         from lrqr.commands.inspect import describe
         from lrqr.show.text import fit_summary
 
-        say(fit_summary(describe(model), output))
+        say(fit_summary(describe(model), output, verbose=ctx.obj["verbose"]))
 
 
 @cli.command()

@@ -235,6 +235,13 @@ def _with_points(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.if_else(number, pc.replace_substring(plain, ",", "."), plain)
 
 
+def with_decimal_points(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Write texts that are numbers with a decimal comma with a point; leave all others as they are."""
+    if not is_text(column):
+        return column
+    return pc.if_else(pc.match_substring(column, ","), _with_points(column), column)
+
+
 def misread(column: pa.ChunkedArray) -> str:
     """Say how texts that can be read as numbers may be meant otherwise; empty if they hardly may."""
     if not is_text(column):

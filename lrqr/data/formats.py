@@ -46,7 +46,10 @@ _UNREADABLE = (pa.ArrowException, OSError, EOFError, zlib.error, UnicodeError, c
 _BAD_ARCHIVE = (ValueError, KeyError, SyntaxError, RuntimeError, MemoryError, zipfile.BadZipFile)
 _LARGE, _DENSEST = 1 << 30, 100  # bytes unpacked; times the packed size
 _HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
-_NOT_UTF8 = "the text is not UTF-8; save the file as UTF-8"
+_NOT_UTF8 = (
+    "the text is not UTF-8; save the file as UTF-8 (Excel: 'CSV UTF-8'; or: iconv -f WINDOWS-1252 -t UTF-8 "
+    "OLD > NEW)"
+)
 _DOORS = (
     "(known: .csv, .tsv, .txt, also .gz; .parquet, .feather, .npz, .jsonl, .xlsx, or a directory of .parquet "
     "parts)"

@@ -440,7 +440,7 @@ class _Reading:
             classes=roles.classes,
             dropped=int(self.drop.sum()),
             source=self.opened.where,
-            kept=table.select(self.keep).to_pandas(types_mapper=pd.ArrowDtype, ignore_metadata=True),
+            kept=self._kept(table),
         )
         if roles.probability:
             found = replace(found, prediction=self._probability(found.prediction))
@@ -540,6 +540,15 @@ class _Reading:
 
     def _read(self, name: str) -> col.Numbers:
         return col.numbers(self.table[name], name, self.roles.words, self.opened.decimal)
+
+    def _kept(self, table: pa.Table) -> pd.DataFrame:
+        """Return the columns to pass through; the file to write has decimal points, whatever this one has."""
+        kept = table.select(self.keep)
+        if self.opened.decimal == ",":
+            columns = [col.with_decimal_points(column) for column in kept.columns]
+            kept = pa.table(dict(zip(kept.column_names, columns, strict=True)))
+        frame: pd.DataFrame = kept.to_pandas(types_mapper=pd.ArrowDtype, ignore_metadata=True)
+        return frame
 
     def _number(self, name: str, what: str, found: col.Numbers | None = None) -> FloatArray:
         found = self._read(name) if found is None else found

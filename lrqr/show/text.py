@@ -84,8 +84,8 @@ def _records(result: Result) -> list[dict[str, Any]]:
 # ------------------------------------------------------------------------------- what a command says
 
 
-def fit_summary(model: Model, output: Path) -> str:
-    """Say in a few lines what a fit came to and what to do next."""
+def fit_summary(model: Model, output: Path, *, verbose: bool = False) -> str:
+    """Say in a few lines what a fit came to and what to do next; ``verbose`` also what the solver chose."""
     fit, shift = model.fit, model.shift
     base = "" if model.base is None else f" (base learner {model.base}, fitted on the other half)"
     outside = f"{fixed_percent(shift.outside_support)} of the target outside the source's support"
@@ -97,18 +97,17 @@ def fit_summary(model: Model, output: Path) -> str:
         f"  {shift.promise}",
     ]
     if model.certificate is not None:
-        lines += [f"  {line}" for line in certified(model.certificate)]
+        lines += [f"  {line}" for line in certified(model.certificate, brief=not verbose)]
     lines += _kept(fit)
-    if fit.gap is not None and fit.feature_map != "constant":  # there, nothing is pulled towards anything
-        lines.append(
-            f"chosen: ridge {cell(fit.ridge)}, regularization {cell(fit.regularization)}; {_state(fit)}"
-        )
+    if verbose and fit.gap is not None and fit.feature_map != "constant":  # there, nothing is pulled anywhere
+        lines.append(f"chosen: ridge {cell(fit.ridge)}, regularization {cell(fit.regularization)}")
     if fit.labeled is not None:
         lines += [
             "labels: " + said if row == 0 else f"  {said}" for row, said in enumerate(learned(fit.labeled))
         ]
     if fit.thresholds is not None:
-        lines.append(f"thresholds on the target: {_thresholds(fit.thresholds)}")
+        state = "" if fit.gap is None else f"; {_state(fit)}"
+        lines.append(f"thresholds on the target: {_thresholds(fit.thresholds)}{state}")
     answers = "sets" if model.roles["classes"] else "intervals"
     lines += [f"Wrote {output}", f"Next: lrqr predict {output} NEW_ROWS -o {answers}.csv"]
     lines.append(f"      lrqr evaluate {output} LABELED_TARGET_ROWS")
@@ -225,7 +224,7 @@ def _evaluation(result: Evaluation) -> str:
 
 def _coverage(result: Evaluation) -> list[tuple[str, Any]]:
     found = result.coverage
-    told = [] if result.certificate is None else certified(result.certificate)
+    told = [] if result.certificate is None else certified(result.certificate, brief=True)
     promised = list(zip(["certified without labels", *[""] * len(told)], told, strict=False))
     if result.model is not None and result.model.labeled is not None:
         promised += [
@@ -352,7 +351,10 @@ def _diagnosis(result: Diagnosed) -> str:
         ("domain AUC", auc),
         ("effective size", f"{result.effective_size:.1f} of {result.n_source} source rows"),
         ("largest weight", f"{fixed_percent(result.largest_weight)} of the total on one row"),
-        ("Pareto k", f"{cell(result.pareto_k)} of the weights; above 0.7 their tail is too heavy"),
+        (
+            "Pareto k",
+            f"{short_number(result.pareto_k or 0.0, 2)} of the weights; above 0.7 their tail is too heavy",
+        ),
         ("outside support", f"{fixed_percent(result.outside_support)} of the target rows"),
         ("negative mass", f"{fixed_percent(result.negative_mass)} of the least-squares ratio"),
     ]

@@ -126,28 +126,34 @@ def flat(values: Mapping[str, Any], above: str = "") -> list[tuple[str, str]]:
     return pairs
 
 
-def certified(found: Certificate) -> list[str]:
-    """Say in one line each: the bound, how far the ratios may be off, and how much they can be trusted."""
+def certified(found: Certificate, *, brief: bool = False) -> list[str]:
+    """Say in one line each: the bound, how far the ratios may be off, and how much they can be trusted.
+
+    ``brief`` leaves the last one out unless they cannot be trusted.
+    """
     whom = "of the target"
     if found.answered is not None:
         whom = f"of the answered rows ({fixed_percent(found.answered)} of the target)"
     bound = f"{100 * found.confidence:.0f} % sure: at least {fixed_percent(found.lower_bound)} {whom}"
-    return [f"{bound} is covered, if only the features shifted", _robust(found), _trust(found)]
+    trust = _trust(found)
+    lines = [f"{bound} is covered, if only the features shifted", _robust(found)]
+    return lines if brief and ":" not in trust else [*lines, trust]
 
 
 def _robust(found: Certificate) -> str:
     floor, factor = fixed_percent(found.at_least).replace(".0 %", " %"), found.sensitivity or 0.0
     if factor == 0.0:
-        return f"{floor} is not certain even if the ratios are exact"
+        return f"the estimate is below {floor} even if the likelihood ratios are exact"
     if factor > _ANY:
-        return f"even if the ratios were off by any factor, at least {floor}"
-    return f"even if the ratios were off by a factor of {factor:.2g}, at least {floor}"
+        return f"the estimate stays at {floor} or more however far likelihood ratios are off"
+    error = f"likelihood ratios are off by a factor of {factor:.2g} at most"
+    return f"the estimate stays at {floor} or more while {error}"
 
 
 def _trust(found: Certificate) -> str:
     from lrqr.stats.certificate import TAIL_TOO_HEAVY  # late: it takes scipy and scikit-learn
 
-    worth = f"the ratios leave {found.effective_size or 0.0:.0f} effective rows"
+    worth = f"the likelihood ratios leave {found.effective_size or 0.0:.0f} effective rows"
     if found.pareto_k is None or math.isinf(found.pareto_k):
         return worth
     heavy = ": too heavy a tail to trust them, however many rows" if found.pareto_k > TAIL_TOO_HEAVY else ""
@@ -161,12 +167,13 @@ def learned(found: Labels) -> list[str]:
     p = f"p = {cell(found.p_coverage)} by coverage, {cell(found.p_scores)} by scores"
     seen = f"a drop to {fixed_percent(found.drop)} is seen in {fixed_percent(found.power)} of cases"
     shape = {1.0: "the source's", 0.0: "a constant"}.get(
-        found.share or 0.0, "half the source's, half constant"
+        found.share or 0.0, "half the source's, half a constant"
     )
+    level = f"{fixed_percent(found.target_mass)} of their level is from the labels, the rest from the source"
     return [
         f"without them the thresholds cover {reached} of {found.n} labeled target rows",
         f"they {says} that only the features shifted ({p}; with so many rows {seen})",
-        f"shape now {shape}; offset {fixed_percent(found.target_mass)} from them, the rest from the source",
+        f"thresholds now have {shape} shape; {level}",
     ]
 
 
