@@ -7,9 +7,20 @@ from typing import TYPE_CHECKING
 
 import pytest
 from commands import GIVEN, NUMBERS, files, lrqr
+from small_disk import why_not
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+_NO_SMALL_DISK = why_not()
+collect_ignore = ["test_full_disk.py"] if _NO_SMALL_DISK else []
+
+
+def pytest_report_header() -> str:
+    """Say so where the tests of a full disk are left out."""
+    reason = f"not collected: nothing can be mounted here ({_NO_SMALL_DISK})"
+    return f"tests/test_full_disk.py: {reason if _NO_SMALL_DISK else 'on a disk of 64 kB'}"
 
 
 def _few_models(patch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lrqr.data.writing import temporary_of
+from lrqr.data.writing import named, temporary_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -56,9 +56,10 @@ def write_directory(target: Path, files: Mapping[str, bytes], *, replace: bool, 
             for name in files:  # before it is written: it is the same file as the old one
                 (temporary / name).unlink(missing_ok=True)
         else:
-            temporary.mkdir()
+            with named(target, temporary):
+                temporary.mkdir()
         for name, data in files.items():
-            with (temporary / name).open("wb") as file:
+            with named(target / name, temporary / name), (temporary / name).open("wb") as file:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())

@@ -13,6 +13,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,7 @@ import pyarrow.parquet as pq
 from lrqr.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 
 Writer = Callable[[Path, "Iterable[pd.DataFrame]"], None]
@@ -79,8 +80,9 @@ def write(
     place = _real(Path(path))
     temporary = temporary_of(place)
     try:
-        write_to(temporary, whole)
-        temporary.replace(place)
+        with named(place, temporary):
+            write_to(temporary, whole)
+            temporary.replace(place)
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -93,12 +95,24 @@ def write_texts(texts: Mapping[Path, str]) -> None:
     temporary = {path: temporary_of(_real(path)) for path in texts}
     try:
         for path, text in texts.items():
-            temporary[path].write_text(text, encoding="utf-8", newline="\n")
+            with named(path, temporary[path]):
+                temporary[path].write_text(text, encoding="utf-8", newline="\n")
         for path, written in temporary.items():
             written.replace(_real(path))
     finally:
         for written in temporary.values():
             written.unlink(missing_ok=True)
+
+
+@contextmanager
+def named(path: Path, temporary: Path) -> Iterator[None]:
+    """Name ``path`` in errors that name its stand-in or, as those of a full disk, no file at all."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename not in {None, str(temporary)}:
+            raise
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from error
 
 
 def temporary_of(path: Path) -> Path:

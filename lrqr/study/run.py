@@ -18,7 +18,7 @@ import pandas as pd
 from lrqr import __version__, plugins
 from lrqr.arrays import few_threads
 from lrqr.calibrate.directory import restore, write_directory
-from lrqr.data.writing import write_texts
+from lrqr.data.writing import named, write_texts
 from lrqr.errors import DataError, LrqrError, UsageError
 from lrqr.results import Experiments, Plan
 from lrqr.show import paper
@@ -232,7 +232,7 @@ def _progress_bar(title: str, total: int) -> Iterator[Callable[[int], None]]:
 
 
 def _store(path: Path, task: Task, records: list[Record]) -> None:
-    with path.open("a", encoding="utf-8") as file:
+    with named(path, path), path.open("a", encoding="utf-8") as file:
         file.write(json.dumps({"shift": task[0], "split": task[1], "records": records}) + "\n")
 
 
