@@ -25,6 +25,7 @@ FeatureMap = Literal["auto", "given", "learned", "constant"]
 Infinite = Literal["allow", "clip", "error"]
 Guarantee = Literal["marginal", "pac"]
 OnMissing = Literal["error", "drop", "impute"]
+Side = Literal["both", "upper", "lower"]
 Engine = Literal["local", "dask"]
 
 BASES: tuple[str, ...] = get_args(Base)
@@ -32,6 +33,7 @@ FEATURE_MAPS: tuple[str, ...] = get_args(FeatureMap)
 INFINITE: tuple[str, ...] = get_args(Infinite)
 GUARANTEES: tuple[str, ...] = get_args(Guarantee)
 ON_MISSING: tuple[str, ...] = get_args(OnMissing)
+SIDES: tuple[str, ...] = get_args(Side)
 ENGINES: tuple[str, ...] = get_args(Engine)
 
 

@@ -130,16 +130,20 @@ class Distribution(Result):
 
 
 class Size(Distribution):
-    """Length of each interval, in units of the outcome, or number of classes in each set."""
+    """Length of each interval, in units of the outcome, or number of classes in each set.
+
+    Of one bound alone, how far it is from the prediction; negative where it is on the other side of it.
+    """
 
     empty: Number = None
     """Share of empty intervals or sets."""
     full: Number = None
-    """Share of sets that hold all classes, or intervals that are the whole line."""
+    """Share of sets that hold all classes, or intervals of all possible outcomes."""
     singleton: Number = None
     """Share of sets of one class, or intervals of one point."""
-    of: Literal["interval", "set", "threshold"] = "interval"
-    """What was measured: `interval`, `set`, or `threshold` for a score of your own."""
+    of: Literal["interval", "distance", "set", "threshold"] = "interval"
+    """What was measured: `interval`, `set`, `distance` (of one bound from the prediction), or
+    `threshold` for a score of your own."""
     histogram: Histogram | None = None
     """Of the finite ones; absent without any."""
 

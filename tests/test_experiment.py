@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from lrqr.calibrate.regions import Regions
 from lrqr.errors import LrqrError, UsageError
 from lrqr.methods import weighted
 from lrqr.results import Comparison
@@ -326,10 +327,10 @@ def test_size_is_measured_by_the_constant_that_would_have_kept_the_promise() -> 
     n = 100
     scores = np.random.default_rng(0).permutation(np.arange(1.0, n + 1.0))
     test = Rows(np.zeros((n, 1)), scores, np.zeros((n, 1)))
-    found = split._judge("absolute", 0.9, test, scores, np.full(n, 45.0), 100.0)
+    found = split._judge(Regions("absolute"), 0.9, test, scores, np.full(n, 45.0), 100.0)
     assert found["size"] == 90.0
     assert found["size_matched"] == 0.5
-    assert split._judge("absolute", 0.9, test, scores, np.full(n, 90.0), 100.0)["coverage"] == 0.9
+    assert split._judge(Regions("absolute"), 0.9, test, scores, np.full(n, 90.0), 100.0)["coverage"] == 0.9
 
 
 def test_more_labels_than_rows_and_labels_alone_with_weights_are_refused() -> None:

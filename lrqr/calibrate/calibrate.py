@@ -16,7 +16,6 @@ from lrqr.calibrate.offset import TEST_MASS
 from lrqr.calibrate.threshold import ThresholdModel, prefers_few
 from lrqr.errors import LrqrWarning, UsageError
 from lrqr.stats.diagnosis import LITTLE_OVERLAP, NO_OVERLAP, NO_PROMISE, diagnose, weight_warning
-from lrqr.stats.metrics import region_size
 from lrqr.stats.predictions import worse_than_a_constant
 from lrqr.stats.quantiles import rows_needed
 from lrqr.stats.repeats import Repeats
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from lrqr.arrays import FloatArray
+    from lrqr.calibrate.regions import Regions
     from lrqr.calibrate.rows import Rows
     from lrqr.plugins import FeatureMap, Guarantee
     from lrqr.stats.diagnosis import Diagnosis
@@ -171,20 +171,20 @@ def _guarded(options: Options) -> bool:
     return options.feature_map in ("learned", "constant") or (options.feature_map == "auto" and few)
 
 
-def price(model: ThresholdModel, target: Rows, score: str) -> float | None:
+def price(model: ThresholdModel, target: Rows, regions: Regions) -> float | None:
     """Return how many times larger the raised level makes the finite answers to the target rows, or None.
 
     Sizes where the predictions of the rows are known, thresholds elsewhere.
     """
     if model.marginal_ is None or model.known_ratio_:
         return None
-    module, means = plugins.load("scores", score), []
+    inputs, means = plugins.load("scores", regions.score).INPUTS, []
     pair = [thresholds_of(one, target) for one in (model.marginal_, model)]
     finite = np.isfinite(pair[0]) & np.isfinite(pair[1])
     for found in pair:
         sizes = found
-        if target.prediction is not None and target.prediction.shape[1] >= max(1, len(module.INPUTS)):
-            sizes = region_size(region=module.region(target.prediction, found))
+        if target.prediction is not None and target.prediction.shape[1] >= max(1, len(inputs)):
+            sizes = regions.sizes(target.prediction, regions.of(target.prediction, found))
         means.append(float(sizes[finite].mean()) if finite.any() else np.inf)
     return means[1] / means[0] if np.isfinite(means[0]) and means[0] > 0.0 else None
 

@@ -12,6 +12,7 @@ from lrqr import plugins
 from lrqr.arrays import Stored, agree, by_name, nested, one_of, record
 from lrqr.calibrate import store as artifact
 from lrqr.calibrate.base import BaseLearner
+from lrqr.calibrate.regions import Regions
 from lrqr.calibrate.threshold import ThresholdModel
 from lrqr.data import tables
 from lrqr.data.encoder import TableEncoder
@@ -107,6 +108,11 @@ class CalibratedModel(Stored):
         return str(plugins.load("scores", self.score).TASK)
 
     @property
+    def regions(self) -> Regions:
+        """What makes thresholds intervals or sets."""
+        return Regions(self.score, self.roles.bounds)
+
+    @property
     def classes(self) -> tuple[str, ...]:
         """Names of the classes, in the order of the columns of `predict_set`."""
         return self.roles.classes
@@ -167,7 +173,7 @@ class CalibratedModel(Stored):
         if (by or self.threshold).support_ is None:
             return found
         threshold = np.where(self.encoder.novel(sample.features), np.inf, found.threshold)
-        region = plugins.load("scores", self.score).region(prediction, threshold)
+        region = self.regions.of(prediction, threshold)
         return replace(found, threshold=threshold, region=region)
 
     def answer_again(
@@ -180,7 +186,7 @@ class CalibratedModel(Stored):
     ) -> Answer:
         """Answer the same rows by another level or method, from features that are ``seen`` already."""
         threshold = self.thresholds_again(sample, seen, infinite=infinite, by=by)
-        region = plugins.load("scores", self.score).region(seen.prediction, threshold)
+        region = self.regions.of(seen.prediction, threshold)
         return replace(seen, threshold=threshold, region=region)
 
     def thresholds_again(

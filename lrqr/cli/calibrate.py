@@ -16,6 +16,7 @@ from lrqr.show.terminal import say, wrapped
 
 _FIT_FLAGS = (
     "score",
+    "side",
     "base",
     "on_missing",
     "seed",
@@ -66,6 +67,7 @@ def demo(ctx: click.Context, /, output: Path, **flags: Any) -> None:
 @options.level
 @options.method
 @options.score
+@options.side
 @options.columns
 @options.features
 @options.feature_map

@@ -63,6 +63,7 @@ def evaluate(ctx: click.Context, /, model: Path, labeled: Path, **flags: Any) ->
 @click.option("--jobs", type=int, default=1, show_default=True, help="Processes.")
 @options.level
 @options.score
+@options.side
 @options.columns
 @options.features
 @options.feature_map
@@ -83,7 +84,7 @@ def compare(ctx: click.Context, /, source: Path, target: Path, test: Path, **fla
     coverage = options.resolve_level(ctx, flags["coverage"], flags["alpha"])
     output, force = flags["output"], flags["force"]
     workflow.check_output(output, force=force)
-    same = ("methods", "splits", "score", "base", "feature_map", "seed", "jobs", "on_missing")
+    same = ("methods", "splits", "score", "side", "base", "feature_map", "seed", "jobs", "on_missing")
     runs = workflow.compare(
         source,
         target,

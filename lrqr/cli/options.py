@@ -17,9 +17,9 @@ import click
 from click.shell_completion import CompletionItem
 
 from lrqr import plugins
-from lrqr.data.roles import SPELLINGS
+from lrqr.data.roles import SPELLINGS, as_bounds
 from lrqr.errors import UsageError
-from lrqr.plugins import BASES, ENGINES, FEATURE_MAPS, GUARANTEES, INFINITE, ON_MISSING
+from lrqr.plugins import BASES, ENGINES, FEATURE_MAPS, GUARANTEES, INFINITE, ON_MISSING, SIDES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -393,6 +393,21 @@ score = click.option(
     type=Name("score", "scores"),
     help="How far an outcome is from a prediction (docs/choosing.md).  "
     "[default: absolute; lac with probabilities]",
+)
+side = combine(
+    click.option(
+        "--side",
+        type=Name("side", SIDES),
+        default="both",
+        show_default=True,
+        help="Give an interval, or one bound alone: the upper or the lower one, for a point prediction.",
+    ),
+    click.option(
+        "--bounds",
+        metavar="LOW,HIGH",
+        callback=lambda _ctx, _param, value: as_bounds(value),
+        help="What the outcome can be, such as 0, or 0,100: intervals are cut there, at no cost in coverage.",
+    ),
 )
 columns = combine(
     *map(column, ("outcome", "prediction", "probability", "score_column")),

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from lrqr.data.formats import Data as Source
     from lrqr.data.roles import Roles
-    from lrqr.plugins import FeatureMap
+    from lrqr.plugins import FeatureMap, Side
 
 _NAME = "given"
 _CONDITIONAL = 1.3e-9  # seconds of the conditional method per n_test · n_source^1.9, measured at d = 20
@@ -51,6 +51,7 @@ def compare(
     splits: int = 20,
     coverage: float = 0.9,
     score: str | None = None,
+    side: Side = "both",
     base: str | None = None,
     feature_map: FeatureMap = "auto",
     seed: int = 0,
@@ -82,6 +83,8 @@ def compare(
     coverage : float
     score : str, optional
         A name of ``lrqr.scores``; chosen by the columns if not given, as for ``lrqr fit``.
+    side : {"both", "upper", "lower"}
+        Intervals, or one bound alone; sizes are then distances of the bound from the prediction.
     base : {"ridge", "hist-gradient-boosting", "logistic"}, optional
         For data without predictions: half of the drawn source rows fit this learner, half calibrate.
     feature_map : {"auto", "given", "learned", "constant"}
@@ -96,8 +99,8 @@ def compare(
     groups : str, optional
         Column that names clusters of rows, which no split divides: another word for ``cluster``.
     **columns
-        Such as ``outcome="y", prediction="yhat"``, ``features``, ``exclude`` or ``weight``; for classes
-        ``probability="p_*"``, of which ``probability=True`` is short.
+        Such as ``outcome="y", prediction="yhat"``, ``features``, ``exclude``, ``weight`` or
+        ``bounds=(0, None)``; for classes ``probability="p_*"``, of which ``probability=True`` is short.
 
     Returns
     -------
@@ -123,7 +126,7 @@ def compare(
         raise UsageError(f"the number of splits must be at least 1, got {splits}")
     given = given if groups is None else replace(given, cluster=groups)
     given, feature_map = inputs.without_map(given, source, feature_map)
-    choices = Choices(given, coverage, score, base, on_missing, seed)
+    choices = Choices(given, coverage, score, base, on_missing, seed, side)
     if len(set(methods)) < len(methods):
         raise UsageError(f"a method is named twice: {', '.join(methods)}")
     data, resolved = _data(source, target, test, choices)
@@ -136,7 +139,7 @@ def compare(
     named = _affordable(methods, calibration, share * len(data.test))
     entries = [_entry(name, feature_map, choices) for name in named]
     draw = partial(drawn, whole=data, share=share, train_share=TRAINING_SHARE if base else 0.0)
-    job = Job(draw, entries, resolved, coverage, seed, bases={_NAME: base})
+    job = Job(draw, entries, resolved, coverage, seed, bases={_NAME: base}, bounds=given.bounds)
     tasks = [(_NAME, number) for number in range(splits)]
     runs = run_tasks(job, tasks, jobs=jobs, title="comparing" if progress else "").drop(columns="shift")
     if resolved == PRECOMPUTED:  # only the owner of a score knows how large its regions are

@@ -19,6 +19,7 @@ from lrqr.commands.inputs import digest
 from lrqr.data import tables
 from lrqr.data.encoder import warn_unseen
 from lrqr.data.formats import is_path
+from lrqr.data.roles import ends_of
 from lrqr.errors import CheckFailed, UsageError
 from lrqr.results import (
     Candidate,
@@ -281,7 +282,11 @@ def _joined(parts: Sequence[Any]) -> Any:
 
 def _judged(model: CalibratedModel, sample: Sample, answer: Answer) -> _Judged:
     scores = model.scores(sample, answer.prediction)
-    sizes = answer.threshold if model.score == PRECOMPUTED else metrics.region_size(region=answer.region)
+    sizes = (
+        answer.threshold
+        if model.score == PRECOMPUTED
+        else model.regions.sizes(answer.prediction, answer.region)
+    )
     return _Judged(answer, sizes, scores)
 
 
@@ -300,8 +305,11 @@ def _size(model: CalibratedModel, rows: _Judged) -> Size:
     if model.score == PRECOMPUTED:
         found = {**metrics.distribution(values=rows.sizes), "empty": None, "full": None, "singleton": None}
     else:
-        found = metrics.size_summary(region=rows.answer.region)
-    found["of"] = "threshold" if model.score == PRECOMPUTED else "set" if sets else "interval"
+        found = metrics.size_summary(
+            region=rows.answer.region, sizes=rows.sizes, whole=ends_of(model.roles.bounds)
+        )
+    kind = "distance" if model.regions.one_sided else "interval"
+    found["of"] = "threshold" if model.score == PRECOMPUTED else "set" if sets else kind
     # a set is never infinite, but its threshold may be: then it holds all classes because it must
     found["infinite"] = float(np.isposinf(rows.answer.threshold).mean())
     finite = rows.sizes[np.isfinite(rows.sizes)]
@@ -331,7 +339,7 @@ def _with_labels(model: CalibratedModel, sample: Sample, rows: _Judged, group: s
         groups = metrics.by_group(covered=rows.inside, group=names, nominal=nominal, sizes=rows.sizes)
     bins = metrics.size_stratified(covered=rows.inside, sizes=_rounded(rows.sizes), nominal=nominal)
     slab = metrics.worst_slab(X=rows.answer.features, covered=rows.inside, nominal=nominal)
-    if model.task == "regression" and sample.outcome is not None:
+    if model.task == "regression" and sample.outcome is not None and not model.regions.one_sided:
         lower, upper = rows.answer.region.T
         score = metrics.winkler_score(y=sample.outcome, lower=lower, upper=upper, nominal=nominal)["mean"]
     return {
@@ -402,7 +410,8 @@ def _examples(sample: Sample, answer: Answer) -> Examples | None:
         return None
     rows = np.random.default_rng(0).permutation(len(sample))[:_EXAMPLES]
     outcome, (lower, upper) = np.asarray(sample.outcome)[rows], answer.region[rows].T
-    middle = np.where(np.isfinite(upper - lower), (lower + upper) / 2.0, outcome)
+    bound = np.where(np.isfinite(upper), upper, np.where(np.isfinite(lower), lower, outcome))
+    middle = np.where(np.isfinite(upper - lower), (lower + upper) / 2.0, bound)
     order = np.argsort(middle, kind="stable")
     return Examples(
         **{

@@ -14,6 +14,7 @@ from lrqr.calibrate import calibrate as one_way
 from lrqr.calibrate import store as artifact
 from lrqr.calibrate.base import training_rows
 from lrqr.calibrate.model import PRECOMPUTED, CalibratedModel
+from lrqr.calibrate.regions import Regions
 from lrqr.calibrate.threshold import make_estimator, uses_known
 from lrqr.commands import inputs
 from lrqr.commands.engine import LOCAL, Place
@@ -189,13 +190,14 @@ def packed(
 ) -> CalibratedModel:
     """Put together what is stored: fitted thresholds, and what is known of source, target and their shift."""
     (source, target), (diagnosis, ratio), score = rows, shift, model["score"]
+    regions = Regions(score, model["roles"].bounds)
     bare = diagnosis.verdict == NO_OVERLAP and threshold.support_ is None
     return CalibratedModel(
         threshold=threshold,
         support=diagnosis.support,
         companions=companions,
         details={
-            "fit": _fit_details(threshold, target, score) | {"dropped": dropped},
+            "fit": _fit_details(threshold, target, regions) | {"dropped": dropped},
             "certificate": _certificate(threshold, target),
             "weighted_coverage": _weighted_coverage(threshold, source, score, ratio),
             "shift": diagnosis.to_dict(pictures=True)
@@ -367,7 +369,7 @@ def _answered(threshold: ThresholdModel, target: Rows) -> float:
     return float(np.isfinite(one_way.thresholds_of(threshold, target)).mean())
 
 
-def _fit_details(threshold: ThresholdModel, target: Rows, score: str) -> dict[str, Any]:
+def _fit_details(threshold: ThresholdModel, target: Rows, regions: Regions) -> dict[str, Any]:
     """Sizes, choices, certificate, the cross-validation table, and thresholds on the target rows."""
     estimator = threshold.estimator_
     names = ("gap", "converged") if threshold.feature_map_ == "constant" else _LEARNED
@@ -399,15 +401,15 @@ def _fit_details(threshold: ThresholdModel, target: Rows, score: str) -> dict[st
         **({} if threshold.labeled_ is None else {"labeled": threshold.labeled_.evidence}),
         **({} if threshold.floor_ is None else {"floor": threshold.floor_}),
         **({} if threshold.support_ is None else {"answered": _answered(threshold, target)}),
-        **_raised(threshold, target, score),
+        **_raised(threshold, target, regions),
     }
 
 
-def _raised(threshold: ThresholdModel, target: Rows, score: str) -> dict[str, Any]:
+def _raised(threshold: ThresholdModel, target: Rows, regions: Regions) -> dict[str, Any]:
     """Return the level that the guarantee took and what it costs in size; nothing for a marginal one."""
     if threshold.guarantee == "marginal":
         return {}
-    price = one_way.price(threshold, target, score)
+    price = one_way.price(threshold, target, regions)
     return {"guarantee": threshold.guarantee, "level": threshold.level_, "price": price}
 
 

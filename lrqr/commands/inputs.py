@@ -18,7 +18,7 @@ from lrqr.data.encoder import TableEncoder
 from lrqr.data.formats import is_path, open_table
 from lrqr.data.roles import READING, TRUTH, Roles
 from lrqr.errors import LrqrWarning, UsageError
-from lrqr.plugins import FEATURE_MAPS
+from lrqr.plugins import FEATURE_MAPS, SIDES, check_choice
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -41,6 +41,7 @@ class Choices:
     base: str | None = None
     on_missing: str = "error"
     seed: int = 0
+    side: str = "both"
 
 
 def read(
@@ -62,7 +63,7 @@ def resolve(choices: Choices, source: Source, *others: Source) -> tuple[Roles, s
     if len(kinds) > 1:
         raise UsageError("pass the paths of files, or data frames, not some of each")
     roles = tables.resolve(choices.roles, *given, where=() if True in kinds else ("source", "target", "test"))
-    score = choices.score or _default_score(choices, roles, source)
+    score = sided(choices.score or _default_score(choices, roles, source), choices.side)
     check(choices, roles, score)
     module = plugins.load("scores", score)
     if choices.base and module.TASK == "classification":
@@ -74,6 +75,19 @@ def resolve(choices: Choices, source: Source, *others: Source) -> tuple[Roles, s
         pairs = zip(roles.prediction, module.INPUTS, strict=False)
         roles = replace(roles, positive=tuple(column for column, name in pairs if name in must))
     return roles, score
+
+
+def sided(score: str, side: str) -> str:
+    """Return the score that gives this side of the intervals of ``score``."""
+    check_choice("side", side, SIDES)
+    if side in ("both", score):
+        return score
+    if score != "absolute":
+        raise UsageError(
+            f"--side {side} bounds a number from one point prediction, in place of the score absolute; it "
+            f"does not go with score {score!r} (leave out --score, --probability and --score-column)"
+        )
+    return side
 
 
 def opened(model: Any) -> CalibratedModel:
@@ -190,8 +204,12 @@ def check(choices: Choices, roles: Roles, score: str) -> None:
             f"score {score!r} needs --probability, one column per class, instead of --prediction",
         ),
         (
-            choices.base and numbers and score != "absolute",
+            choices.base and numbers and len(names) != 1,
             f"--base predicts one number a row, which score {score!r} cannot use; use absolute",
+        ),
+        (
+            asked.bounds and not numbers,
+            f"--bounds cuts intervals of an outcome, of which score {score!r} gives none: leave it out",
         ),
         (
             numbers and given and len(given) != len(names),

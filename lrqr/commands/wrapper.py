@@ -16,11 +16,13 @@ from lrqr import plugins
 from lrqr.arrays import as_matrix, as_vector, check_seed
 from lrqr.calibrate.base import training_rows
 from lrqr.calibrate.calibrate import Options, calibrate, overlap, overlap_warning, two_values
+from lrqr.calibrate.regions import Regions
 from lrqr.calibrate.rows import Rows, coded
 from lrqr.commands.fit import LEVELS, companions_of, packed, provenance
+from lrqr.commands.inputs import sided
 from lrqr.data import doubts
 from lrqr.data.encoder import TableEncoder
-from lrqr.data.roles import Roles
+from lrqr.data.roles import Roles, as_bounds, ends_of
 from lrqr.errors import DataError, LrqrWarning, UsageError
 from lrqr.methods.estimator import as_ratio, check_coverage
 from lrqr.plugins import check_choice
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
     from lrqr.arrays import BoolArray, FloatArray, IntArray
     from lrqr.calibrate.model import CalibratedModel
     from lrqr.calibrate.threshold import ThresholdModel
-    from lrqr.plugins import FeatureMap, Guarantee, Infinite
+    from lrqr.plugins import FeatureMap, Guarantee, Infinite, Side
     from lrqr.stats.certificate import Certificate
 
 _SHOWN = 5
@@ -123,6 +125,8 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
         at_least: float | None = None,
         guarantee: Guarantee = "marginal",
         abstain: bool = False,
+        side: Side = "both",
+        bounds: Any = None,
     ) -> None:
         self.estimator = estimator
         self.coverage = coverage
@@ -137,6 +141,8 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
         self.at_least = at_least
         self.guarantee = guarantee
         self.abstain = abstain
+        self.side = side
+        self.bounds = bounds
 
     def fit(
         self,
@@ -188,6 +194,7 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
         promised = self._promised()
         check_seed(self.random_state)
         self._score_module()
+        self._regions()
         self._check_estimator()
         X, X_target = _at_door(X), _at_door(X_target)
         n = np.shape(X)[0]
@@ -217,7 +224,7 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
             else Rows(self._features(X_target, "X_target"), prediction=self._prediction(X_target))
         )
         options = Options(
-            self.conformity_score,
+            self._regions().score,
             self.method,
             promised,
             self.feature_map,
@@ -430,7 +437,7 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
             companions,
             encoder=encoder,
             roles=self._roles(encoder, known=source.ratio is not None),
-            score=self.conformity_score,
+            score=self._regions().score,
             base=None,
             columns={},
             dropped=0,
@@ -455,6 +462,7 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
             categorical=encoder.categorical_,
             probability=bool(classes),
             classes=classes,
+            bounds=self.bounds,
         )
 
     def _promised(self) -> float:
@@ -504,7 +512,7 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
 
     def _region(self, X: Any, ratio: Any, coverage: Any, alpha: Any) -> Any:
         threshold = self.predict_threshold(X, ratio=ratio, coverage=coverage, alpha=alpha)
-        region, prediction = self._score_module().region, self._prediction(X)
+        region, prediction = self._regions().of, self._prediction(X)
         if threshold.ndim == 1:
             return region(prediction, threshold)
         return np.stack([region(prediction, column) for column in threshold.T], axis=-1)
@@ -531,6 +539,9 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
                 f"choose one of: {', '.join(fitting)}"
             )
         return module
+
+    def _regions(self) -> Regions:
+        return Regions(sided(self.conformity_score, self.side), as_bounds(self.bounds))
 
     def _split(self, X: Any, n: int, groups: IntArray | None) -> Any:
         """Return the rows of X to fit on and to calibrate on, and the numbers of both."""
@@ -598,7 +609,16 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
 
     def _outcome(self, y: Any) -> Any:
         """Return the outcomes (n,) as the score takes them."""
-        return as_vector(y, "y")
+        values = as_vector(y, "y")
+        low, high = ends_of(as_bounds(self.bounds))
+        beyond = np.flatnonzero((values < low) | (values > high))
+        if beyond.size:
+            shown = ", ".join(map(str, beyond[:_SHOWN])) + (", ..." if beyond.size > _SHOWN else "")
+            raise DataError(
+                f"y lies beyond bounds={self.bounds!r} in {beyond.size} of {len(values)} rows (rows {shown}, "
+                f"counted from 0; the first is {values[beyond[0]]:g}); correct these values or the bounds"
+            )
+        return values
 
     def _doubt(self, rows: Rows) -> str | None:  # noqa: ARG002 - for those who have one
         """Return what looks wrong with the outcomes of the calibration rows."""
@@ -624,6 +644,11 @@ class ConformalRegressor(RegressorMixin, ConformalModel):
         Its ``predict`` returns (n,) for the score ``"absolute"``, (n, 2) lower and upper quantiles for
         ``"cqr"``, (n, 2) prediction and spread for ``"normalized"``. May be a pipeline.
     <parameters>
+    side : {"both", "upper", "lower"}, default="both"
+        Intervals, or one bound alone, of which the other end is infinite; for the score ``"absolute"``.
+    bounds : (float or None, float or None), optional
+        The lowest and the highest possible outcome, as in ``(0, None)``. Intervals are cut there, at no cost
+        in coverage; an outcome beyond is an error.
 
     Attributes
     ----------

@@ -8,11 +8,12 @@ heavy is imported here: ``lrqr --help`` reads this file.
 from __future__ import annotations
 
 import fnmatch
+import math
 import re
 import unicodedata
 from dataclasses import dataclass, field, fields, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 
 from lrqr.errors import DataError, UsageError
 from lrqr.plugins import suggest
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 _SHOWN = 10
 _PROBABILITIES = "p_*"  # where Python says that there are probabilities, and not which columns
 _SEVERAL = ("prediction", "features", "exclude", "categorical", "classes", "positive", "missing_values")
+
+Bounds: TypeAlias = tuple[float | None, float | None] | None
+"""The lowest and the highest possible outcome; None where there is none."""
 
 READING = ("missing_values", "separator", "decimal")
 """Fields of `Roles` that say how files are read."""
@@ -51,6 +55,37 @@ TRUTH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no":
 def clean(text: str) -> str:
     """Return a name, a category or a class as it is compared: in Unicode's form C, without outer blanks."""
     return unicodedata.normalize("NFC", text.strip())
+
+
+def as_bounds(value: Any) -> Bounds:
+    """Return the lowest and the highest possible value, None where there is no end; None without any.
+
+    Parameters
+    ----------
+    value : (low, high), or a text such as ``"0,"``
+        An end that is None, infinite or an empty text is no end.
+    """
+    if value is None:
+        return None
+    parts = value.split(",") if isinstance(value, str) else value
+    try:
+        low, high = (None if part is None or not str(part).strip() else float(part) for part in parts)
+    except (TypeError, ValueError):
+        raise UsageError(
+            f"bounds must be two numbers LOW,HIGH, of which one may be left out (0, or ,100), got {value!r}"
+        ) from None
+    ends = ends_of((low, high))
+    if not ends[0] < ends[1]:
+        raise UsageError(f"bounds: the low end must lie below the high one, got {value!r}")
+    if ends == (-math.inf, math.inf):
+        raise UsageError(f"bounds must name at least one end (0, or ,100), got {value!r}")
+    return (low if math.isfinite(ends[0]) else None), (high if math.isfinite(ends[1]) else None)
+
+
+def ends_of(bounds: Bounds) -> tuple[float, float]:
+    """Return both ends as numbers, infinite where there is none."""
+    low, high = bounds or (None, None)
+    return (-math.inf if low is None else low), (math.inf if high is None else high)
 
 
 class Spelling(NamedTuple):
@@ -115,6 +150,9 @@ class Roles:
         ``prediction``: it is the probability of the second.
     positive : tuple of str
         Those columns of ``prediction`` that must be positive, such as a spread.
+    bounds : (float or None, float or None), optional
+        The lowest and the highest outcome that is possible, or a text such as ``"0,"``. Intervals are cut
+        there, and an outcome beyond is an error.
     missing_values : tuple of str, optional
         Texts that say that a value is missing, besides empty ones; None: `MISSING_WORDS`.
     separator, decimal : str, optional
@@ -166,6 +204,7 @@ class Roles:
     )
     classes: tuple[str, ...] = ()
     positive: tuple[str, ...] = ()
+    bounds: Bounds = None
     missing_values: tuple[str, ...] | None = None
     separator: str | None = None
     decimal: str | None = None
@@ -179,6 +218,7 @@ class Roles:
             if given is not None or role not in {"features", "missing_values"}:
                 several = (given,) if isinstance(given, str) else tuple(given or ())
                 object.__setattr__(self, role, tuple(map(clean, several)))
+        object.__setattr__(self, "bounds", as_bounds(self.bounds))
         for role in SINGLE.values():
             if getattr(self, role) is not None:
                 object.__setattr__(self, role, clean(getattr(self, role)))
@@ -197,7 +237,7 @@ class Roles:
         UsageError
             If predictions and probabilities are both given.
         """
-        given = {name: options[name] for name in (*SPELLINGS, *READING) if name in options}
+        given = {name: options[name] for name in (*SPELLINGS, *READING, "bounds") if name in options}
         if given["prediction"] and given["probability"]:
             raise UsageError(
                 "--prediction is for regression, --probability for classification: pass one of them"

@@ -18,7 +18,7 @@ import pyarrow as pa
 from lrqr.data import columns as col
 from lrqr.data import roles as parts
 from lrqr.data.formats import COMMA, open_table, reader
-from lrqr.data.roles import SINGLE, SPELLINGS, TRUTH, Roles
+from lrqr.data.roles import SINGLE, SPELLINGS, TRUTH, Roles, ends_of
 from lrqr.data.writing import check_writable, write
 from lrqr.errors import DataError, LrqrWarning, UsageError
 from lrqr.plugins import ON_MISSING, check_choice, suggest
@@ -598,7 +598,7 @@ class _Reading:
     def _outcome(self, name: str) -> np.ndarray[Any, Any]:
         classes = self.roles.classes
         if not classes:
-            return self._number(name, "outcome")
+            return self._possible(name, self._number(name, "outcome"))
         # the name of a class is one, also where it is a word for missing elsewhere
         values = self._present(name, col.labels(self.table[name], name, self.roles.words.difference(classes)))
         index_of = {label: k for k, label in enumerate(classes)}
@@ -613,6 +613,14 @@ class _Reading:
             example = f": {first!r}{suggest(first, classes)}; classes: {listed}"
             self._note(self.faults, name, "labels are not among the classes", unknown, example)
         return index
+
+    def _possible(self, name: str, values: FloatArray) -> FloatArray:
+        """Return outcomes, and note which lie beyond the bounds that were given for them."""
+        low, high = ends_of(self.roles.bounds)
+        beyond: BoolArray = np.asarray((values < low) | (values > high))
+        example = f": {values[beyond][0]:g}; correct these values or the bounds" if beyond.any() else ""
+        self._note(self.faults, name, f"values lie beyond the bounds {low:g} to {high:g}", beyond, example)
+        return values
 
     def _probability(self, probability: FloatArray) -> FloatArray:
         """Return probabilities (n, K) that sum to 1: of both classes for one column; rounded ones divided."""

@@ -23,14 +23,16 @@ _BISECTIONS = 64  # float64 has fewer than 2**64 values
 
 
 def interval_score(
-    edges: Callable[[FloatArray], Edges],
+    edges: Callable[[FloatArray], Edges], side: str = "both"
 ) -> tuple[Callable[..., FloatArray], Callable[..., FloatArray]]:
-    """Return `score` and `region` of ``max(lower - y, y - upper) / spread``.
+    """Return `score` and `region` of ``max(lower - y, y - upper) / spread``, or of one of the two distances.
 
     Parameters
     ----------
     edges : callable
         Checks predictions (n, k) and turns them into the edges and spreads of the rows.
+    side : {"both", "upper", "lower"}
+        Which distance counts: beyond either edge, above the upper one, or below the lower one.
     """
 
     def score(
@@ -40,7 +42,8 @@ def interval_score(
         del uniform
         lower, upper, spread = edges(prediction)
         y = as_vector(outcome, "outcome", length=lower.shape[0])
-        distance: FloatArray = np.maximum(lower - y, y - upper)
+        below, above = lower - y, y - upper
+        distance: FloatArray = {"both": np.maximum(below, above), "upper": above, "lower": below}[side]
         return distance if spread is None else distance / spread
 
     def region(
@@ -52,7 +55,7 @@ def interval_score(
         """
         del uniform
         lower, upper, spread = edges(prediction)
-        return interval(lower, upper, as_thresholds(threshold, lower.shape[0]), spread)
+        return interval(lower, upper, as_thresholds(threshold, lower.shape[0]), spread, side)
 
     return score, region
 
@@ -88,7 +91,11 @@ def class_score(
 
 
 def interval(
-    lower: FloatArray, upper: FloatArray, threshold: FloatArray, spread: FloatArray | None = None
+    lower: FloatArray,
+    upper: FloatArray,
+    threshold: FloatArray,
+    spread: FloatArray | None = None,
+    side: str = "both",
 ) -> FloatArray:
     """All y with ``max(lower - y, y - upper) / spread <= threshold``, as evaluated in float64.
 
@@ -104,6 +111,8 @@ def interval(
         Thresholds in score units, may be infinite.
     spread : array of shape (n,), optional
         Positive scale of each row, in units of the outcome; 1 if not given.
+    side : {"both", "upper", "lower"}
+        The bounds wanted: of one alone the other is infinite.
 
     Returns
     -------
@@ -124,7 +133,10 @@ def interval(
             [-_largest(above, threshold, reach - lower), _largest(below, threshold, reach + upper)]
         )
     bounds += 0.0  # turns -0.0 into 0.0
-    bounds[bounds[:, 0] > bounds[:, 1]] = np.inf, -np.inf
+    if side != "both":
+        bounds[:, 0 if side == "upper" else 1] = -np.inf if side == "upper" else np.inf
+    nothing = (bounds[:, 0] > bounds[:, 1]) | ((bounds[:, 0] == bounds[:, 1]) & np.isinf(bounds[:, 0]))
+    bounds[nothing] = np.inf, -np.inf
     return bounds
 
 

@@ -189,15 +189,14 @@ def intervals(examples: Examples | None, *, outcome: str, nominal: float) -> Fig
     ends = ends[np.isfinite(ends)]
     edge = 0.03 * float(np.ptp(ends)) or 1.0  # infinite ends run out of the picture
     low, high = float(ends.min()) - edge, float(ends.max()) + edge
+    order = "interval's middle" if np.isfinite(upper - lower).any() else "bound"
     with canvas(3.4) as (drawing, axes):
         axes.vlines(
             place, np.clip(lower, low, high), np.clip(upper, low, high), color=SERIES[0], alpha=0.45, lw=3
         )
         axes.plot(place[inside], y[inside], "o", color=INK, markersize=3, label="outcome inside")
         axes.plot(place[~inside], y[~inside], "X", color=SERIES[1], markersize=7, label="outcome outside")
-        axes.set(
-            xlabel="rows, in the order of their interval's middle", ylabel=short(outcome, 30) or "outcome"
-        )
+        axes.set(xlabel=f"rows, in the order of their {order}", ylabel=short(outcome, 30) or "outcome")
         axes.set_xticks([])
         axes.set_ylim(low, high + 0.2 * (high - low))  # room for the legend
         axes.legend(loc="upper left", ncols=2)

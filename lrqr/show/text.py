@@ -196,9 +196,16 @@ def _whole(share: float | None) -> str:
 
 # ------------------------------------------------------------------------------------------- layouts
 
+_MEASURES = {
+    "set": "set size",
+    "interval": "interval length",
+    "distance": "bound's distance",
+    "threshold": "threshold",
+}
+
 
 def _evaluation(result: Evaluation) -> str:
-    of = {"set": "set size", "interval": "interval length", "threshold": "threshold"}[result.size.of]
+    of = _MEASURES[result.size.of]
     rows: list[tuple[str, Any]] = [("rows", result.n)]
     if result.abstained is not None:
         rows.append(("abstained", f"{result.abstained} further rows without an answer, which are not judged"))
@@ -240,10 +247,15 @@ def _coverage(result: Evaluation) -> list[tuple[str, Any]]:
 
 def _sizes(size: Size, of: str, interval_score: float | None) -> list[tuple[str, Any]]:
     finite = " of the finite ones" if 0.0 < (size.infinite or 0.0) < 1.0 and size.of != "set" else ""
-    names = ("infinite", "empty") if size.of == "interval" else ("infinite", "empty", "full", "singleton")
+    names = (
+        ("infinite", "empty")
+        if size.of in ("interval", "distance")
+        else ("infinite", "empty", "full", "singleton")
+    )
+    measured = ", from the prediction" if size.of == "distance" else ""
     shares = {name: getattr(size, name) for name in names}
     rows = [
-        (of, f"mean {cell(size.mean)}{finite}, median {cell(size.median)}"),
+        (of, f"mean {cell(size.mean)}{finite}, median {cell(size.median)}{measured}"),
         ("shares", ", ".join(f"{k} {fixed_percent(v)}" for k, v in shares.items() if v is not None)),
     ]
     if interval_score is not None:

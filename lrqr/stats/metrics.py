@@ -127,29 +127,39 @@ def region_size(*, region: FloatArray | BoolArray) -> FloatArray:
     return sizes
 
 
-def size_summary(*, region: FloatArray | BoolArray) -> Row:
+def size_summary(
+    *,
+    region: FloatArray | BoolArray,
+    sizes: FloatArray | None = None,
+    whole: tuple[float, float] = (-np.inf, np.inf),
+) -> Row:
     """How large the answers are.
 
     Parameters
     ----------
     region : float array of shape (n, 2) or bool array of shape (n, K)
         As returned by a score's ``region``.
+    sizes : array of shape (n,), optional
+        How large each answer is, if not as `region_size` measures it.
+    whole : (float, float)
+        The lowest and the highest possible outcome.
 
     Returns
     -------
     dict
         ``mean`` over finite sizes (``inf`` if there are none), ``median`` and ``quantiles`` over all rows
         (order statistics, may be ``inf``), and the shares ``infinite``, ``empty``, ``full``
-        (all classes; for intervals the whole line) and ``singleton`` (one class; for intervals one point).
+        (all classes; for intervals all possible outcomes) and ``singleton`` (one class; for intervals one
+        point).
     """
-    sizes = region_size(region=region)
+    sizes = region_size(region=region) if sizes is None else sizes
     if region.dtype == np.bool_:
         empty, full, single = sizes == 0, sizes == region.shape[1], sizes == 1
     else:
         bounds = _as_bounds(region)
         empty = bounds[:, 0] > bounds[:, 1]
-        full = (bounds[:, 0] == -np.inf) & (bounds[:, 1] == np.inf)
-        single = (sizes == 0) & ~empty
+        full = (bounds[:, 0] == whole[0]) & (bounds[:, 1] == whole[1])
+        single = bounds[:, 0] == bounds[:, 1]
     shares = {"empty": empty, "full": full, "singleton": single}
     return distribution(values=sizes) | {name: _share(rows) for name, rows in shares.items()}
 

@@ -18,6 +18,7 @@ import pandas as pd
 from lrqr import __version__, plugins
 from lrqr.arrays import few_threads
 from lrqr.calibrate.directory import restore, write_directory
+from lrqr.calibrate.regions import Regions
 from lrqr.data.writing import named, write_texts
 from lrqr.errors import DataError, LrqrError, UsageError
 from lrqr.results import Experiments, Plan
@@ -31,6 +32,7 @@ from lrqr.study.split import COLUMNS, Record, evaluate, predict_with_base, seed_
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from lrqr.data.roles import Bounds
     from lrqr.results import Comparison
     from lrqr.study.config import Data, Experiment, Method
     from lrqr.study.datasets import ShiftData
@@ -58,6 +60,8 @@ class Job:
         A name of ``lrqr.scores``, or "auto": lac for classes and absolute for numbers.
     bases : dict
         The base learner of each shift, which is fitted where the rows bring no predictions.
+    bounds : (float or None, float or None), optional
+        The lowest and the highest possible outcome.
     """
 
     draw: Callable[[str, int], ShiftData]
@@ -67,6 +71,7 @@ class Job:
     seed: int = 0
     ratio: Ratio = field(default_factory=Ratio)
     bases: Mapping[str, str | None] = field(default_factory=dict)
+    bounds: Bounds = None
 
     def __call__(self, task: Task) -> tuple[Task, list[Record]]:
         """Return one record per method, see `lrqr.study.split.COLUMNS`.
@@ -85,7 +90,12 @@ class Job:
                 if score == "auto":
                     score = "lac" if data.classes else "absolute"
                 records = evaluate(
-                    data, self.methods, score=score, coverage=self.coverage, ratio=self.ratio, seed=seed
+                    data,
+                    self.methods,
+                    regions=Regions(score, self.bounds),
+                    coverage=self.coverage,
+                    ratio=self.ratio,
+                    seed=seed,
                 )
         except LrqrError as error:
             raise type(error)(f"{shift}, split {number}: {error}") from error

@@ -22,7 +22,6 @@ from lrqr.calibrate.calibrate import (
 )
 from lrqr.calibrate.threshold import cap_infinite, make_estimator
 from lrqr.errors import DataError, LrqrError, UsageError
-from lrqr.stats.metrics import region_size
 from lrqr.stats.quantiles import order_statistic, tolerant_ceil
 from lrqr.stats.ratio import LikelihoodRatio, effective_size
 
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lrqr.arrays import FloatArray
+    from lrqr.calibrate.regions import Regions
     from lrqr.calibrate.threshold import ThresholdModel
     from lrqr.study.config import Method, Ratio
     from lrqr.study.datasets import Rows, ShiftData
@@ -85,7 +85,7 @@ def predict_with_base(data: ShiftData, base: str, seed: int) -> ShiftData:
 
 
 def evaluate(
-    data: ShiftData, methods: Sequence[Method], *, score: str, coverage: float, ratio: Ratio, seed: int
+    data: ShiftData, methods: Sequence[Method], *, regions: Regions, coverage: float, ratio: Ratio, seed: int
 ) -> list[Record]:
     """Calibrate every method on the same rows with one shared likelihood ratio; judge it on the test rows.
 
@@ -93,8 +93,8 @@ def evaluate(
     ----------
     data : ShiftData with predictions
     methods : sequence of Method without grids
-    score : str
-        A name of ``lrqr.scores``.
+    regions : Regions
+        The score, and what an outcome can be.
     coverage : float
     ratio : Ratio
         Parameters of the shared likelihood ratio.
@@ -113,7 +113,7 @@ def evaluate(
         )
     few, judged = _labeled(data.test, max(method.labels for method in methods))
     data = replace(data, test=judged)
-    test_scores = scores_of(data.test, score)
+    test_scores = scores_of(data.test, regions.score)
     common: Record = {
         "shift": data.name,
         "n_source": len(data.source),
@@ -128,7 +128,7 @@ def evaluate(
     records = []
     before: dict[str, tuple[ThresholdModel, float]] = {}
     for method, one, known, estimate in zip(methods, made, knows, estimates, strict=True):
-        how = Options(score, one, coverage, method.feature_map, seed, abstain=method.abstain)
+        how = Options(regions.score, one, coverage, method.feature_map, seed, abstain=method.abstain)
         source, test, labeled = data.source, data.test, few.take(np.arange(method.labels))
         if not known:
             source, test, labeled = (replace(rows, ratio=None) for rows in (source, test, labeled))
@@ -147,7 +147,7 @@ def evaluate(
                 start = time.perf_counter()
                 thresholds = thresholds_of(model, test)
                 seconds = fitting + time.perf_counter() - start
-                outcome = _judge(score, coverage, test, test_scores, thresholds, model.largest_score_)
+                outcome = _judge(regions, coverage, test, test_scores, thresholds, model.largest_score_)
             except LrqrError as error:
                 raise type(error)(f"method {method.label}: {error}") from error
         # what a fitted LR-QR chose and certifies; NaN for methods that choose nothing
@@ -218,7 +218,7 @@ def _labeled(test: Rows, count: int) -> tuple[Rows, Rows]:
 
 
 def _judge(
-    score: str,
+    regions: Regions,
     coverage: float,
     test: Rows,
     test_scores: FloatArray,
@@ -228,14 +228,18 @@ def _judge(
     """Coverage, sizes under both infinity policies and to the best constant's, infinite and empty sets."""
     if np.isnan(thresholds).any():
         raise DataError(f"{int(np.isnan(thresholds).sum())} thresholds are NaN")
-    module = plugins.load("scores", score)
+    module = plugins.load("scores", regions.score)
+
+    def sizes_at(at: FloatArray) -> FloatArray:
+        return regions.sizes(test.prediction, regions.of(test.prediction, at))
+
     clipped = cap_infinite(thresholds, "clip", largest)
-    sizes = region_size(region=module.region(test.prediction, thresholds))
+    sizes = sizes_at(thresholds)
     classify = module.TASK == "classification"
-    size = float(region_size(region=module.region(test.prediction, clipped)).mean())
+    size = float(sizes_at(clipped).mean())
     # the constant threshold that would have kept the promise: it is chosen with the labels of these rows
     constant = order_statistic(test_scores, tolerant_ceil(coverage * len(test_scores)))
-    best = float(region_size(region=module.region(test.prediction, np.full(len(test), constant))).mean())
+    best = float(sizes_at(np.full(len(test), constant)).mean())
     return {
         "coverage": float((test_scores <= thresholds).mean()),
         "size": size,
