@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from commands import LABELS, NUMBERS, classes, lrqr, predicted, table, write
+from sklearn.linear_model import Ridge
 
 from lrqr import ConformalRegressor
 from lrqr.data import tables
@@ -415,6 +416,48 @@ def test_columns_that_rule_out_overlap_are_named(tmp_path: Path, move: float, si
     paths = write(tmp_path, s=source, t=target.assign(b=target["b"] + move))
     for command in (("diagnose",), ("fit", "-o", tmp_path / "model", *SPLIT)):
         ran = lrqr(*command, paths["s"], paths["t"], *NUMBERS)
-        assert f"no overlap in 'b', 100 % of the target {side} all source values; without" in ran.err
+        assert f"no overlap in 'b', 100 % of the target {side} all source values; --exclude" in ran.err
     without = lrqr("diagnose", paths["s"], paths["t"], *NUMBERS, "--exclude", "b", "--format", "json")
     assert (without.json["verdict"], "no overlap in" in without.err) == ("no shift detected", False)
+
+
+def months(n: int, *, month: Any, first: float, seed: int) -> pd.DataFrame:
+    """Rows with a clock, a month and a feature x, of which only x says something of y."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(0.5 * seed, 1.0, size=n)
+    chosen = rng.choice(month, size=n)
+    instant = first + rng.permutation(n) * 1.0
+    return pd.DataFrame({"instant": instant, "mnth": chosen, "x": x, "yhat": x, "y": x + rng.normal(size=n)})
+
+
+@pytest.mark.parametrize("texts", [False, True])
+def test_no_overlap_says_the_verdict_without_the_columns_that_cause_it(tmp_path: Path, texts: bool) -> None:
+    """A month never seen lies between seen ones; a label never seen is in no source row."""
+    months_of: Any = (["jan", "mar"], ["feb"]) if texts else ([1, 2, 3, 5, 6], [4])
+    source = months(400, month=months_of[0], first=0.0, seed=0)
+    target = months(300, month=months_of[1], first=5000.0, seed=1)
+    paths = write(tmp_path, s=source, t=target.drop(columns="y"))
+    said = "Without instant, mnth: shift within reach"
+    ran = lrqr("diagnose", paths["s"], paths["t"], "--exclude", "yhat,y", "--format", "json")
+    assert ran.json["verdict"] == "no overlap"
+    assert said in ran.json["promise"]
+    assert said in " ".join(lrqr("fit", paths["s"], paths["t"], *NUMBERS, "-o", tmp_path / "m").err.split())
+    left = lrqr("diagnose", paths["s"], paths["t"], "--exclude", "yhat,y,instant,mnth", "--format", "json")
+    assert left.json["verdict"] == "shift within reach"
+    assert "Without" not in left.json["promise"]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        columns = ["instant", "x"] if texts else ["instant", "mnth", "x"]  # Ridge takes numbers
+        ConformalRegressor(Ridge()).fit(source[columns], source["y"], X_target=target[columns])
+    told = said.replace(", mnth" if texts else "", "").lower()
+    assert any(told in str(item.message).lower() for item in caught)
+
+
+def test_columns_that_are_apart_only_together_are_not_blamed(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    a, b = rng.uniform(0.0, 1.0, size=(2, 400))
+    source, target = ({"a": values, "b": values + gap} for values, gap in ((a, 0.0), (b, 0.3)))
+    paths = write(tmp_path, s=pd.DataFrame(source), t=pd.DataFrame(target))
+    ran = lrqr("diagnose", paths["s"], paths["t"], "--format", "json")
+    assert ran.json["verdict"] == "no overlap"
+    assert "Without" not in ran.json["promise"]

@@ -68,7 +68,7 @@ def test_the_command_line_takes_scores_and_methods_of_another_package(tmp_path: 
 
     usage = run("fit", "--help")
     assert "|largest|" in usage
-    assert "|relative]" in usage
+    assert "|relative|" in usage
     source = table(200)
     source.to_csv(tmp_path / "source.csv", index=False)
     table(100, 0.5, 1).drop(columns="y").to_csv(tmp_path / "target.csv", index=False)

@@ -154,15 +154,16 @@ def calibrate(
     return model
 
 
-def overlap(source: Rows, target: Rows | None, options: Options) -> Diagnosis | None:
+def overlap(
+    source: Rows, target: Rows | None, options: Options, names: Sequence[str] | None = None
+) -> Diagnosis | None:
     """Diagnose how far source and target are apart, or None without rows or features to compare."""
     if target is None or 0 in source.features.shape or not len(target):
         return None
     coverage = options.coverage if isinstance(options.method, str) else options.method.coverage
     seed = options.seed or 0
-    return diagnose(
-        source.features, target.features, coverage=coverage, random_state=seed, clusters=source.groups
-    )
+    how: dict[str, Any] = {"names": names, "random_state": seed, "clusters": source.groups}
+    return diagnose(source.features, target.features, coverage=coverage, **how)
 
 
 def _guarded(options: Options) -> bool:
@@ -346,7 +347,12 @@ def overlap_warning(model: ThresholdModel, diagnosis: Diagnosis | None, X_target
         else ""
     )
     extent = "no" if share >= _MOST else "little"
+    without = (
+        f" ({diagnosis.without[0].lower()}{diagnosis.without[1:]})"
+        if diagnosis is not None and diagnosis.without
+        else ""
+    )
     return (
         f"{extent} overlap: {100 * share:.0f} % of the target rows lie where the source has "
-        f"too few rows for a finite threshold; no method can promise coverage there{taken}"
+        f"too few rows for a finite threshold{without}; no method can promise coverage there{taken}"
     )

@@ -130,7 +130,9 @@ def compare(
     if len(set(methods)) < len(methods):
         raise UsageError(f"a method is named twice: {', '.join(methods)}")
     data, resolved = _data(source, target, test, choices)
-    found = overlap(data.source, data.target, Options(resolved, coverage=coverage, seed=seed))
+    found = overlap(
+        data.source, data.target, Options(resolved, coverage=coverage, seed=seed), data.feature_names
+    )
     message = None if found is None else apart(found)
     if message is not None:
         warnings.warn(message, LrqrWarning, stacklevel=2)

@@ -234,7 +234,7 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
             guarantee=self.guarantee,
             abstain=self.abstain,
         )
-        found = overlap(source, target, options)
+        found = overlap(source, target, options, getattr(self._encoder, "names_", None))
         samples: dict[str, Any] = {
             "diagnosis": found,
             "unlabeled": None if X_source is None else self._features(X_source, "X_source"),
@@ -245,9 +245,8 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
         self._packed: CalibratedModel | None = None
         self._levels = {self.threshold_model_.coverage_: self.threshold_model_}
         apart = None if target is None else overlap_warning(self.threshold_model_, found, target.features)
-        for message in (*notes, self._doubt(source), apart):
-            if message is not None:
-                warnings.warn(message, LrqrWarning, stacklevel=2)
+        for message in filter(None, (*notes, self._doubt(source), apart)):
+            warnings.warn(message, LrqrWarning, stacklevel=2)
         return self
 
     @property

@@ -97,7 +97,7 @@ def _beyond(source: Columns, target: Columns) -> Iterator[str]:
                 if share >= _MOST:
                     found.append(f"{name!r}, {100 * share:.3g} % of the target {where} all source values")
     if found:
-        yield f"no overlap in {_few(found, '; ')}; without such columns (--exclude) the verdict may differ"
+        yield f"no overlap in {_few(found, '; ')}; --exclude leaves out columns that only say when or where"
 
 
 def _counters(source: Columns, target: Columns) -> Iterator[str]:

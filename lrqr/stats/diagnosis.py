@@ -61,6 +61,7 @@ _RIDGE = 0.1
 # AUC of a shift by one standard deviation: where the interval reaches that far, "alike" says too much.
 _BLIND = 0.76
 _BINS = 40
+_SHOWN = 5
 _POINTS = 51
 
 
@@ -116,6 +117,8 @@ class Diagnosis:
         other numbers are of distinct rows.
     predictions : str
         How predictions differ as features do not (`lrqr.stats.predictions`); empty if they do not.
+    without : str
+        Where there is no overlap: the columns that rule it out each alone, and the verdict without them.
     """
 
     n_source: int
@@ -137,6 +140,7 @@ class Diagnosis:
     copies_target: int = 0
     shared_rows: int = 0
     predictions: str = ""
+    without: str = ""
 
     @property
     def promise(self) -> str:
@@ -148,7 +152,7 @@ class Diagnosis:
                 f"No shift shows, but {self.n_source} source and {self.n_target} target rows are too few to "
                 f"see a moderate one (domain AUC between {self.auc_low:.2f} and {self.auc_high:.2f})."
             )
-        return PROMISES[self.verdict]
+        return PROMISES[self.verdict] + (f" {self.without}." if self.without else "")
 
     @property
     def notes(self) -> list[str]:
@@ -163,7 +167,7 @@ class Diagnosis:
 
     def to_dict(self, *, pictures: bool = False) -> dict[str, Any]:
         """Return the numbers as plain JSON values, with ``pictures`` also those that the report draws."""
-        left_out = {"support", "pareto_k"} | (set() if pictures else {"overlap", "concentration"})
+        left_out = {"support", "pareto_k", "without"} | (set() if pictures else {"overlap", "concentration"})
         plain = {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in left_out}
         plain["features"] = [dict(feature) for feature in self.features]
         return plain
@@ -259,7 +263,37 @@ def diagnose(
         support=support,
         **repeats.to_dict(),
         predictions=differing(*said, alike=verdict == NO_SHIFT) if said else "",
+        without=_without(source, target, names, coverage, random_state) if verdict == NO_OVERLAP else "",
     )
+
+
+def _without(
+    source: FloatArray, target: FloatArray, names: Sequence[str], coverage: float, random_state: int
+) -> str:
+    """Say which columns rule out overlap each alone, and the verdict without them; nothing if none or all."""
+    columns: dict[str, list[int]] = {}
+    for index, name in enumerate(names):  # a category has one feature per label
+        columns.setdefault(str(name).partition("=")[0], []).append(index)
+    blamed = [
+        name for name, own in columns.items() if _strange(source[:, own], target[:, own]) >= _MOSTLY_OUTSIDE
+    ]
+    rest = [index for name, own in columns.items() if name not in blamed for index in own]
+    if not blamed or not rest:
+        return ""
+    other = diagnose(source[:, rest], target[:, rest], coverage=coverage, random_state=random_state)
+    listed = ", ".join(blamed[:_SHOWN]) + (", ..." if len(blamed) > _SHOWN else "")
+    return f"Without {listed}: {other.verdict}"
+
+
+def _strange(source: FloatArray, target: FloatArray) -> float:
+    """Return the share of target values of a column (d = 1), or labels of one, far from the source's."""
+    if source.shape[1] > 1:
+        known = set(map(bytes, np.ascontiguousarray(source)))
+        return float(np.mean([bytes(row) not in known for row in np.ascontiguousarray(target)]))
+    ordered = np.concatenate([[-np.inf], np.sort(source[:, 0]), [np.inf]])
+    place = np.clip(np.searchsorted(ordered, target[:, 0]), 1, len(ordered) - 1)
+    nearest = np.minimum(target[:, 0] - ordered[place - 1], ordered[place] - target[:, 0])
+    return float(np.mean(nearest > _margin(ordered[1:-1])))
 
 
 def _compared(
@@ -396,10 +430,15 @@ def _least_chance(source: FloatArray, target: FloatArray) -> float:
 def _ceiling(scores: FloatArray) -> float:
     """Return the largest score plus the gap that 99 % of the rows keep to their nearest neighbor."""
     ordered = np.sort(scores)
+    return float(ordered[-1]) + _margin(ordered)
+
+
+def _margin(ordered: FloatArray) -> float:
+    """Return the gap that 99 % of the rows, sorted, keep to their nearest neighbor."""
     gaps = np.concatenate([[np.inf], np.diff(ordered), [np.inf]])
     nearest = np.minimum(gaps[:-1], gaps[1:])
-    margin = np.sort(nearest)[min(math.ceil(LEVEL * len(scores)), len(scores)) - 1]
-    return float(ordered[-1] + (margin if np.isfinite(margin) else 0.0))
+    margin = np.sort(nearest)[min(math.ceil(LEVEL * len(ordered)), len(ordered)) - 1]
+    return float(margin) if np.isfinite(margin) else 0.0
 
 
 def _with_direction(support: Support, ratio: LikelihoodRatio, ceiling: float) -> Support:
