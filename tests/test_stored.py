@@ -162,6 +162,7 @@ def hold(folder: Path, name: str, every: int) -> None:
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")
                 after = answers(work, rows)
+                thresholds = load(work).predict_threshold(rows)
         except LrqrError:
             outcomes["refused"] += 1
         except Exception as error:
@@ -170,7 +171,6 @@ def hold(folder: Path, name: str, every: int) -> None:
             outcomes["same" if after == before else "other"] += 1
             kind = what.rsplit(" ", 1)[-1]
             assert after == before or kind not in NEVER, f"{what} gives another answer"
-            thresholds = load(work).predict_threshold(rows)
             assert not np.isnan(thresholds).any(), f"{what} gives NaN"
     assert outcomes["refused"] > outcomes["other"], outcomes
 
