@@ -86,6 +86,15 @@ def test_a_whole_job_on_german_files(tmp_path: Path) -> None:
     assert paths["s"].exists()
 
 
+def test_a_name_to_type_is_quoted_for_the_shell(tmp_path: Path) -> None:
+    made = [f"2024-01-{day:02d}" for day in range(1, 29)] * 3
+    for name, n in (("s", 60), ("t", 40)):
+        table(n, seed=n).assign(**{"made on (T€)": made[:n]}).to_csv(tmp_path / f"{name}.csv", index=False)
+    ran = lrqr("fit", tmp_path / "s.csv", tmp_path / "t.csv", *NUMBERS, *SPLIT, "-o", tmp_path / "m")
+    assert ran.code == 1
+    assert "--exclude 'made on (T€)'" in ran.err
+
+
 def test_fit_says_what_the_solver_chose_if_asked(tmp_path: Path) -> None:
     write(tmp_path, s=table(60, seed=1), t=table(40, seed=2).drop(columns="y"))
     files = [tmp_path / "s.csv", tmp_path / "t.csv"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -116,7 +117,8 @@ def _counters(source: Columns, target: Columns) -> Iterator[str]:
         if names:
             yield (
                 f"{_few(list(map(repr, names)))} seem{'s' if len(names) == 1 else ''} to {what}, which no "
-                f"other row shares: --exclude {','.join(names)}, or --id for one that is to be carried along"
+                f"other row shares: --exclude {shlex.quote(','.join(names))}, or --id for one that is to be "
+                "carried along"
             )
 
 

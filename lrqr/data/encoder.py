@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import warnings
 from collections import Counter
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -363,8 +364,10 @@ def _refuse_disguised(labeled: Mapping[str, np.ndarray[Any, Any]]) -> None:
         looks = _looks_like(counts)
         if looks:
             comma = " (if the comma stands before decimals, pass --decimal ,)" if "comma" in looks else ""
+            typed = shlex.quote(name)
             problems.append(
-                f"{name!r} looks like {looks}: convert it{comma}, or --exclude {name} or --categorical {name}"
+                f"{name!r} looks like {looks}: convert it{comma}, or --exclude {typed} or "
+                f"--categorical {typed}"
             )
         elif len(counts) > max(_MANY, len(values) / 2):
             suspects.append(f"{name!r} ({len(counts)} different texts in {len(values)} rows)")
