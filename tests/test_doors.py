@@ -461,3 +461,14 @@ def test_columns_that_are_apart_only_together_are_not_blamed(tmp_path: Path) -> 
     ran = lrqr("diagnose", paths["s"], paths["t"], "--format", "json")
     assert ran.json["verdict"] == "no overlap"
     assert "Without" not in ran.json["promise"]
+
+
+def test_parts_with_many_other_columns_are_told_in_a_line(tmp_path: Path) -> None:
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    table(20).to_parquet(folder / "a.parquet")
+    wide = pd.DataFrame(np.zeros((20, 300)), columns=[f"c{k:03d}" for k in range(300)])
+    pd.concat([table(20), wide], axis=1).to_parquet(folder / "b.parquet")
+    with pytest.raises(DataError, match=r"differ in 'c000', .*'c004', \.\.\. \(300 in all\)$") as caught:
+        tables.read(folder, Roles(), need=())
+    assert len(str(caught.value)) < 400

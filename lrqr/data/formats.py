@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     import io
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+_SHOWN = 5  # columns of a part that a message names
 _BLOCK = 1 << 20  # bytes of a CSV file parsed at a time; Arrow reads up to 32 blocks ahead
 _UNREADABLE = (pa.ArrowException, OSError, EOFError, zlib.error, UnicodeError, csv.Error)
 _BAD_ARCHIVE = (ValueError, KeyError, SyntaxError, RuntimeError, MemoryError, zipfile.BadZipFile)
@@ -409,7 +410,9 @@ def _opened_parquet(parts: list[Path], folders: Sequence[dict[str, str | None]] 
     for part, schema in zip(parts[1:], schemas[1:], strict=True):
         odd = sorted(set(columns) ^ set(schema.names))
         if odd:
-            problems.append(f"{part.name} and {parts[0].name} differ in {', '.join(map(repr, odd))}")
+            more = f", ... ({len(odd)} in all)" if len(odd) > _SHOWN else ""
+            listed = ", ".join(map(repr, odd[:_SHOWN])) + more
+            problems.append(f"{part.name} and {parts[0].name} differ in {listed}")
     if problems:
         raise DataError(f"{parts[0].parent}: the parts have different columns: {'; '.join(problems[:5])}")
 
