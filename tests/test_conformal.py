@@ -273,7 +273,7 @@ def test_a_target_outside_the_source_is_told(method: str, feature_map: Any, take
     far = X_NEW + np.array([8.0, 0.0])
     text = r"^no overlap: \d+ % of the target rows .*; no method can promise coverage there"
     taken_text = "; the given features were taken instead" if taken else "$"
-    model = ConformalRegressor(Ridge(), method=method, feature_map=feature_map)
+    model = ConformalRegressor(Ridge().fit(X, Y), method=method, feature_map=feature_map, prefit=True)
     with pytest.warns(LrqrWarning, match=text + taken_text):
         model.fit(X, Y, X_target=far)
     with pytest.warns(LrqrWarning, match="^no overlap"):

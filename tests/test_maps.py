@@ -33,10 +33,10 @@ SCORES = np.abs(np.random.default_rng(2).normal(size=300)) * np.exp(0.5 * SOURCE
 @pytest.mark.parametrize(
     ("estimator", "classify", "counts", "expected"),
     [
-        (LRQR(), False, (100, 50), "learned"),
-        (LRQR(), True, (100, 50), "constant"),
-        (LRQR(), True, (99, 50), "given"),
-        (LRQR(), False, (100, 49), "given"),
+        (LRQR(), False, (200, 100), "learned"),
+        (LRQR(), True, (200, 100), "constant"),
+        (LRQR(), True, (199, 100), "given"),
+        (LRQR(), False, (200, 99), "given"),
         (LRQR(ridge=1.0), True, (500, 500), "given"),
         (LRQR(regularization=0.1), False, (500, 500), "given"),
         (LRQR(selection="paper"), False, (500, 500), "given"),
@@ -121,7 +121,7 @@ def test_negative_ratios_are_refused_everywhere() -> None:
 
 @pytest.mark.usefixtures("small_map")
 def test_what_a_constant_shape_has_no_use_for_is_refused_or_said(tmp_path: Path) -> None:
-    source, target = table(150, seed=4), table(80, 0.5, seed=5)[["a", "b", "yhat"]]
+    source, target = table(300, seed=4), table(150, 0.5, seed=5)[["a", "b", "yhat"]]
     paths = write(tmp_path, source=source, target=target, more=table(90, seed=6)[["a", "b", "yhat"]])
     command = ("fit", paths["source"], paths["target"], *NUMBERS, "-o", tmp_path / "m")
     ran = lrqr(*command, "--feature-map", "constant", "--ridge", "5")

@@ -32,13 +32,22 @@ FITS: dict[str, list[str]] = {
     "conditional": [*NUMBERS, "--method", "conditional"],
     "normalized": ["--outcome", "y", "--prediction", "yhat", "--prediction", "sd", "--score", "normalized"],
     "precomputed": ["--score-column", "s"],
-    "base": ["--outcome", "y", "--base", "ridge", "--exclude", "yhat"],
+    "base": ["--outcome", "y", "--base", "ridge", "--exclude", "yhat", "--feature-map", "learned"],
     "known-ratio": [*NUMBERS, "--weight-column", "w"],
     "lac": LABELS,
     "aps-given": [*LABELS, "--score", "aps", *GIVEN],
     "raps-weighted": [*LABELS, "--score", "raps", "--method", "weighted"],
     "lac-learned": [*LABELS, "--feature-map", "learned"],
-    "base-logistic": ["--outcome", "y", "--base", "logistic", "--exclude", "p_*"],
+    "base-logistic": [
+        "--outcome",
+        "y",
+        "--base",
+        "logistic",
+        "--exclude",
+        "p_*",
+        "--feature-map",
+        "constant",
+    ],
 }
 
 

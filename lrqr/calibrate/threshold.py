@@ -54,8 +54,8 @@ _ROUNDING = 2.0 * np.finfo(np.float64).eps
 _ACCURACY = 1e-6  # of a solved threshold, in units of the scores
 _SAME = 1e-9  # in the same units: scores that differ by no more differ by rounding alone
 
-ENOUGH = (100, 50)
-"""Source and target rows from which on ``"auto"`` learns."""
+ENOUGH = (200, 100)
+"""Source and target rows from which on ``"auto"`` learns: docs/selection.md measures it."""
 
 
 def resolve_map(
@@ -162,7 +162,7 @@ class ThresholdModel(Stored, BaseEstimator):
         conformal quantile of its residuals lifts it to the promised one (docs/selection.md). ``"constant"``:
         the same with a constant shape. ``"auto"``: for LR-QR whose λ, ridge and rule are left to it,
         constant for classes and learned for all else, if the likelihood ratios are known or there are at
-        least 100 source and 50 target rows; but given if more than α of these target rows would get an
+        least 200 source and 100 target rows; but given if more than α of these target rows would get an
         infinite threshold, and given for all other methods.
     classify : bool, default=False
         Whether the sets are sets of classes, for ``feature_map="auto"``.
