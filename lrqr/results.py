@@ -634,6 +634,8 @@ class Evaluation(Result):
     """Confidence of the intervals."""
     coverage: Coverage | None = None
     """Coverage; null without outcomes."""
+    clusters: int | None = None
+    """Clusters that the rows come in, if they were named: the interval takes account of them."""
     causes: list[str] = Field(default_factory=list)
     """Why the coverage is not as promised, as far as the data say, with their evidence."""
     known_file: str = ""

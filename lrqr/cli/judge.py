@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 @options.config
 @options.group
 @options.marks
+@options.cluster
 @options.infinite
 @options.on_missing_as_fit
 @options.place
@@ -43,7 +44,7 @@ def evaluate(ctx: click.Context, /, model: Path, labeled: Path, **flags: Any) ->
     check_report(report, force=flags["force"])
     with progress_of(ctx) as step:
         step("evaluating")
-        same = ("group", "infinite", "on_missing", "separator", "decimal")
+        same = ("group", "cluster", "infinite", "on_missing", "separator", "decimal")
         asked = {name: flags[name] for name in same}
         results = workflow.evaluate(model, labeled, place=options.take_place(flags), **asked)
     emit(results, flags["output_format"])

@@ -340,6 +340,7 @@ marks = combine(
     ),
 )
 group = column("group")
+cluster = column("cluster")
 identifier = column("id")
 place = combine(
     click.option(

@@ -15,7 +15,7 @@ from lrqr.calibrate.model import PRECOMPUTED
 from lrqr.commands import inputs
 from lrqr.commands.causes import causes
 from lrqr.commands.engine import LOCAL, Place, spread
-from lrqr.commands.inputs import digest
+from lrqr.commands.inputs import clusters_of, digest
 from lrqr.data import tables
 from lrqr.data.encoder import warn_unseen
 from lrqr.data.formats import is_path
@@ -44,7 +44,7 @@ from lrqr.stats.diagnosis import LITTLE_OVERLAP, NO_OVERLAP
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from lrqr.arrays import BoolArray, FloatArray
+    from lrqr.arrays import BoolArray, FloatArray, IntArray
     from lrqr.calibrate.model import Answer, CalibratedModel
     from lrqr.data.formats import Data
     from lrqr.data.tables import Sample
@@ -73,6 +73,7 @@ def evaluate(
     group: Any = None,
     infinite: Infinite = "allow",
     on_missing: str | None = None,
+    cluster: str | None = None,
     place: Place = LOCAL,
     separator: str | None = None,
     decimal: str | None = None,
@@ -94,6 +95,9 @@ def evaluate(
         What to do with infinite thresholds.
     on_missing : {"error", "drop", "impute"}, optional
         Default: ``"impute"`` if the model was fitted so, else ``"error"``.
+    cluster : str, optional
+        Column that names rows which are not independent, for the intervals of the coverage. Default: that of
+        the fit, where these rows have it.
     place : Place
         Where batches are answered; see `lrqr.commands.engine`.
     separator, decimal : str, optional
@@ -123,9 +127,10 @@ def evaluate(
     elif y is not None:
         raise UsageError("y= goes with an estimator; of a file or a data frame the outcome is a column")
     fitted, path = inputs.opened(model), Path(labeled) if is_path(labeled) else None
-    roles = replace(fitted.roles, group=group, separator=separator, decimal=decimal)
-    need = fitted.needed(*(["group"] if group else []))
-    labels = ("score" if fitted.score == PRECOMPUTED else "outcome",)
+    named = cluster or fitted.roles.cluster
+    roles = replace(fitted.roles, group=group, cluster=named, separator=separator, decimal=decimal)
+    need = fitted.needed(*(name for name, asked in (("group", group), ("cluster", cluster)) if asked))
+    labels = ("cluster", "score" if fitted.score == PRECOMPUTED else "outcome")
     policy = on_missing or fitted.on_missing
     samples = tables.batches(labeled, roles, on_missing=policy, need=need, optional=labels)
     sample, answer, outside = _gather(fitted, samples, place)
@@ -139,7 +144,7 @@ def evaluate(
     if infinite != "allow":
         answer = fitted.answer_again(sample, answer, infinite=infinite)
     rows = _judged(fitted, sample, answer)
-    weighted = fitted.details["weighted_coverage"]
+    clusters, weighted = clusters_of(sample), fitted.details["weighted_coverage"]
     facts = fitted.details["fit"]
     found = Evaluation(
         title=f"{fitted.threshold.method_} on {path.name if path else 'the rows given'}",
@@ -148,7 +153,10 @@ def evaluate(
         n=len(sample),
         nominal=fitted.coverage,
         confidence=0.95,
-        coverage=None if rows.inside is None else Coverage(**_coverage(rows.inside, fitted.coverage)),
+        coverage=None
+        if rows.inside is None
+        else Coverage(**_coverage(rows.inside, fitted.coverage, clusters)),
+        clusters=None if clusters is None else len(np.unique(clusters)),
         weighted_coverage=WeightedCoverage(value=weighted["value"], se=weighted["standard_error"]),
         certificate=fitted.details.get("certificate"),
         size=_size(fitted, rows),
@@ -290,13 +298,13 @@ def _judged(model: CalibratedModel, sample: Sample, answer: Answer) -> _Judged:
     return _Judged(answer, sizes, scores)
 
 
-def _coverage(inside: BoolArray, nominal: float) -> dict[str, Any]:
-    found = metrics.coverage_summary(covered=inside, nominal=nominal)
+def _coverage(inside: BoolArray, nominal: float, clusters: IntArray | None) -> dict[str, Any]:
+    found = metrics.coverage_summary(covered=inside, nominal=nominal, clusters=clusters)
     return {key: found[key] for key in ("value", "low", "high", "verdict")}
 
 
-def _interval(inside: BoolArray, nominal: float) -> dict[str, Any]:
-    found = metrics.coverage_summary(covered=inside, nominal=nominal)
+def _interval(inside: BoolArray, nominal: float, sample: Sample) -> dict[str, Any]:
+    found = metrics.coverage_summary(covered=inside, nominal=nominal, clusters=clusters_of(sample))
     return {"coverage": found["value"], "low": found["low"], "high": found["high"]}
 
 
@@ -383,7 +391,7 @@ def _levels(model: CalibratedModel, sample: Sample, rows: _Judged) -> list[Level
     for level in model.threshold.levels_:
         thresholds = model.thresholds_again(sample, rows.answer, by=model.threshold.at(level))
         reached[level] = rows.scores <= thresholds
-    return [Level(nominal=level, **_interval(reached[level], level)) for level in sorted(reached)]
+    return [Level(nominal=level, **_interval(reached[level], level, sample)) for level in sorted(reached)]
 
 
 def _side_by_side(model: CalibratedModel, sample: Sample, infinite: Infinite, own: _Judged) -> list[Method]:
@@ -394,7 +402,7 @@ def _side_by_side(model: CalibratedModel, sample: Sample, infinite: Infinite, ow
         if method is not model.threshold:
             allowed: Infinite = "allow" if infinite == "error" else infinite
             rows = _judged(model, sample, model.answer_again(sample, own.answer, infinite=allowed, by=method))
-        row = {} if rows.inside is None else _interval(rows.inside, model.coverage)
+        row = {} if rows.inside is None else _interval(rows.inside, model.coverage, sample)
         row["size"] = float(rows.sizes.mean()) if rows.sizes.size else None
         row["infinite"] = float(np.isposinf(rows.answer.threshold).mean())
         if np.isposinf(rows.sizes).any():

@@ -239,7 +239,8 @@ def _coverage(result: Evaluation) -> list[tuple[str, Any]]:
             for row, said in enumerate(learned(result.model.labeled))
         ]
     if found is not None:
-        value = f"{fixed_percent(found.value)}  (95 % interval {between(found.low, found.high)})"
+        among = "" if result.clusters is None else f", with dependence in {result.clusters} clusters"
+        value = f"{fixed_percent(found.value)}  (95 % interval {between(found.low, found.high)}{among})"
         rows = [("coverage", value), ("verdict", VERDICTS.get(found.verdict, found.verdict))]
         return rows + [("", sentence) for sentence in result.causes] + promised
     return [("coverage", "not known: the file has no outcomes"), *promised]

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from scipy.special import bdtr, bdtrc, betaincinv
+from scipy.stats import t as student
 
 from lrqr.arrays import BoolArray, FloatArray, IntArray, as_matrix, as_vector
 from lrqr.errors import DataError, UsageError
@@ -45,6 +46,38 @@ def coverage_interval(covered_count: int, n: int, confidence: float = 0.95) -> t
     tail = (1 - confidence) / 2
     low = 0.0 if covered_count == 0 else float(betaincinv(covered_count, n - covered_count + 1, tail))
     high = 1.0 if covered_count == n else float(betaincinv(covered_count + 1, n - covered_count, 1 - tail))
+    return low, high
+
+
+def clustered_interval(
+    covered: BoolArray, clusters: IntArray, confidence: float = 0.95
+) -> tuple[float, float]:
+    """Two-sided interval of a proportion of rows that come in clusters.
+
+    The exact interval at the number of independent rows that are worth as much: n over the design effect,
+    which is the variance of the share between clusters over that of independent rows and at least 1, and less
+    still for the clusters that it is estimated from. Source: Korn and Graubard, Survey Methodology 24 (1998).
+
+    Parameters
+    ----------
+    covered : (n,) array of bool
+    clusters : (n,) array
+    confidence : float
+    """
+    n, share = len(covered), float(covered.mean()) if len(covered) else 0.0
+    numbers = np.unique(clusters, return_inverse=True)[1]
+    k = int(numbers.max(initial=-1)) + 1
+    if k < 2:
+        return 0.0, 1.0
+    sums = np.bincount(numbers, weights=covered - share)
+    between = k / (k - 1.0) * float(np.square(sums).sum()) / n**2
+    # where all rows or none are covered nothing varies: each cluster then counts as one row
+    worth = min(n, share * (1.0 - share) / between) if between > 0.0 else float(k)
+    tail = (1.0 - confidence) / 2.0
+    worth *= (float(student.ppf(tail, max(n - 1, 1))) / float(student.ppf(tail, k - 1))) ** 2
+    hits = share * worth
+    low = 0.0 if hits == 0.0 else float(betaincinv(hits, worth - hits + 1.0, tail))
+    high = 1.0 if share == 1.0 else float(betaincinv(hits + 1.0, worth - hits, 1.0 - tail))
     return low, high
 
 
@@ -95,8 +128,10 @@ def holm(counts: list[tuple[int, int]], nominal: float, confidence: float = 0.95
     return rows
 
 
-def coverage_summary(*, covered: BoolArray, nominal: float, confidence: float = 0.95) -> Row:
-    """Coverage of a set of rows.
+def coverage_summary(
+    *, covered: BoolArray, nominal: float, confidence: float = 0.95, clusters: IntArray | None = None
+) -> Row:
+    """Coverage of a set of rows; with ``clusters`` (n,), rows of one of which are not independent.
 
     Returns
     -------
@@ -105,7 +140,10 @@ def coverage_summary(*, covered: BoolArray, nominal: float, confidence: float = 
     """
     hits = np.asarray(covered, dtype=np.bool_)
     n, count = hits.shape[0], int(hits.sum())
-    low, high = coverage_interval(count, n, confidence)
+    if clusters is None:
+        low, high = coverage_interval(count, n, confidence)
+    else:
+        low, high = clustered_interval(hits, clusters, confidence)
     value = count / n if n else None
     return {"value": value, "low": low, "high": high, "verdict": verdict(low, high, nominal), "n": n}
 
