@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -10,8 +11,9 @@ import pandas as pd
 import pytest
 from commands import lrqr
 from sklearn.dummy import DummyRegressor
+from sklearn.linear_model import LogisticRegression
 
-from lrqr import ConformalRegressor
+from lrqr import ConformalClassifier, ConformalRegressor
 from lrqr.calibrate.calibrate import Options, calibrate
 from lrqr.calibrate.offset import FOLDS, Evidence
 from lrqr.calibrate.rows import Rows
@@ -268,3 +270,15 @@ def test_python_warns_of_little_overlap_as_the_command_line_does() -> None:
     X, y, target = little()
     with pytest.warns(LrqrWarning, match="overlap"):
         ConformalRegressor(DummyRegressor().fit(X, y), prefit=True).fit(X, y, X_target=target)
+
+
+def test_the_classifier_takes_what_the_regressor_takes() -> None:
+    """All but what makes sense for numbers alone."""
+    names = [set(inspect.signature(model).parameters) for model in (ConformalClassifier, ConformalRegressor)]
+    assert names[1] - names[0] == {"side", "bounds"}
+    rng = np.random.default_rng(0)
+    X, target = rng.normal(size=(400, 2)), rng.normal(0.5, 1.0, size=(200, 2))
+    y = np.where(X[:, 0] + rng.normal(size=400) > 0, "yes", "no")
+    model = ConformalClassifier(LogisticRegression(), abstain=True, at_least=0.7).fit(X, y, X_target=target)
+    assert model.certificate_.at_least == 0.7
+    assert model.abstains(np.full((1, 2), 50.0)).tolist() == [True]

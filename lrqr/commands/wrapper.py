@@ -786,6 +786,9 @@ class ConformalClassifier(ClassifierMixin, ConformalModel):
         feature_map: FeatureMap = "auto",
         infinite: Infinite = "allow",
         random_state: int | None = 0,
+        at_least: float | None = None,
+        guarantee: Guarantee = "marginal",
+        abstain: bool = False,
     ) -> None:
         super().__init__(
             estimator,
@@ -798,6 +801,9 @@ class ConformalClassifier(ClassifierMixin, ConformalModel):
             feature_map=feature_map,
             infinite=infinite,
             random_state=random_state,
+            at_least=at_least,
+            guarantee=guarantee,
+            abstain=abstain,
         )
 
     def predict_proba(self, X: Any) -> FloatArray:
