@@ -212,7 +212,9 @@ def test_the_export_script_knows_the_names_of_wilds_checkpoints() -> None:
 
 
 DOCS = Path(__file__).parents[1] / "docs"
-RECORDED = sorted((DOCS / "results").glob("*.csv"))
+# Records of scripts/measure_default.py, which are no experiments of `lrqr reproduce`.
+STUDIES = {"few-rows", "ratio-slope"}
+RECORDED = [path for path in sorted((DOCS / "results").glob("*.csv")) if path.stem not in STUDIES]
 
 
 def test_every_experiment_that_can_run_here_is_recorded() -> None:
@@ -245,6 +247,14 @@ def test_recorded_results_are_rows_per_split_that_bear_out_the_expectations(path
     if path.stem != "selection":
         for suffix in (".svg", ".png"):
             assert (DOCS / "figures" / f"{path.stem}{suffix}").stat().st_size > 0
+
+
+@pytest.mark.parametrize("name", sorted(STUDIES))
+def test_studies_of_the_default_are_recorded_per_split_too(name: str) -> None:
+    table = pd.read_csv(DOCS / "results" / f"{name}.csv")
+    assert list(table.columns[:6]) == ["split", "method", "ridge", "coverage", "size", "infinite"]
+    assert table["coverage"].between(0.0, 1.0).all()
+    assert (table.groupby(["split", "shift", "n_source", "method"]).size() == 1).all()
 
 
 def test_the_tables_of_the_pages_are_the_means_of_the_recorded_splits() -> None:

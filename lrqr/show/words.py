@@ -143,11 +143,10 @@ def certified(found: Certificate, *, brief: bool = False) -> list[str]:
 def _robust(found: Certificate) -> str:
     floor, factor = fixed_percent(found.at_least).replace(".0 %", " %"), found.sensitivity or 0.0
     if factor == 0.0:
-        return f"the estimate is below {floor} even if the likelihood ratios are exact"
+        return f"by estimate not at least {floor}, even if the likelihood ratios are exact"
     if factor > _ANY:
-        return f"the estimate stays at {floor} or more however far likelihood ratios are off"
-    error = f"likelihood ratios are off by a factor of {factor:.2g} at most"
-    return f"the estimate stays at {floor} or more while {error}"
+        return f"by estimate at least {floor}, however far the likelihood ratios are off"
+    return f"even if the likelihood ratios were off by a factor of {factor:.2g}, by estimate at least {floor}"
 
 
 def _trust(found: Certificate) -> str:
