@@ -10,6 +10,7 @@ import pytest
 from commands import lrqr
 from scipy.stats import binom
 
+from lrqr.stats.diagnosis import diagnose
 from lrqr.stats.metrics import clustered_interval, coverage_interval
 
 if TYPE_CHECKING:
@@ -84,3 +85,15 @@ def test_evaluate_takes_account_of_clusters_and_says_so(when: str, tmp_path: Pat
     assert found["low"] < low
     assert found["high"] > high
     assert "with dependence in 25 clusters" in lrqr(*judge).out
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_naming_clusters_of_independent_rows_moves_no_row_outside(order: int) -> None:
+    """Whatever their values: one row is taken of each cluster, not the lowest nor the highest."""
+    rng = np.random.default_rng(7)
+    source, target = order * rng.normal(size=(600, 3)), order * rng.normal((0.8, 0.0, 0.0), size=(500, 3))
+    plain = diagnose(source, target)
+    named = diagnose(source, target, clusters=np.arange(600) // 3)
+    assert plain.outside_support < 0.06
+    assert named.outside_support < 0.06
+    assert named.verdict == plain.verdict

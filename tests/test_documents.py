@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 import shlex
+import warnings
 from pathlib import Path
 
 import click
 import pytest
 
 from lrqr.cli import cli
+from lrqr.errors import LrqrWarning
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), ROOT / "data" / "README.md"])
@@ -17,6 +19,10 @@ BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 PRINTED = re.compile(r"^```python\n(.*?)^```(?:\n\n^```text\n(.*?)^```)?", re.MULTILINE | re.DOTALL)
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
 RUNNABLE = [path for path in DOCUMENTS if "```python" in path.read_text(encoding="utf-8")]
+
+
+def _print_warning(message: Warning, category: type[Warning], *_: object) -> None:
+    print(f"{category.__name__}: {message}")  # noqa: T201 - read by capsys
 
 
 def _name(path: Path) -> str:
@@ -34,15 +40,18 @@ def test_python_blocks_run_from_top_to_bottom(
 ) -> None:
     """As from the repository's root, but what they write stays outside it.
 
-    A block of text that follows is what the code prints; numbers may differ a little between versions of
-    libraries.
+    A block of text that follows is what the code prints and warns of; numbers may differ a little between
+    versions of libraries.
     """
     (tmp_path / "data").symlink_to(ROOT / "data")
     monkeypatch.chdir(tmp_path)
+    warnings.simplefilter("always", LrqrWarning)
+    monkeypatch.setattr(warnings, "showwarning", _print_warning)
     space: dict[str, object] = {"__name__": "__main__"}
     for block, printed in PRINTED.findall(path.read_text(encoding="utf-8")):
         exec(compile(block, _name(path), "exec"), space)  # noqa: S102 - our own documents
         out = capsys.readouterr().out
+        assert printed or "LrqrWarning" not in out
         if printed:
             assert NUMBER.sub("#", out).split() == NUMBER.sub("#", printed).split()
             found, said = (list(map(float, NUMBER.findall(text))) for text in (out, printed))

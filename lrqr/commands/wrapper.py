@@ -10,26 +10,34 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, RegressorMixin, clone
 from sklearn.model_selection import train_test_split
 from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from lrqr import plugins
 from lrqr.arrays import as_matrix, as_vector, check_seed
 from lrqr.calibrate.base import training_rows
 from lrqr.calibrate.calibrate import Options, calibrate, overlap, overlap_warning, two_values
 from lrqr.calibrate.regions import Regions
-from lrqr.calibrate.rows import Rows, coded
+from lrqr.calibrate.rows import Rows
 from lrqr.commands.fit import LEVELS, companions_of, packed, provenance
+from lrqr.commands.given import (
+    at_door,
+    belonging,
+    fitted_encoder,
+    frame,
+    is_frame,
+    outcomes,
+    untransformed,
+    without_options,
+)
 from lrqr.commands.inputs import sided
-from lrqr.data import doubts
 from lrqr.data.encoder import TableEncoder
 from lrqr.data.roles import Roles, as_bounds, ends_of
 from lrqr.errors import DataError, LrqrWarning, UsageError
 from lrqr.methods.estimator import as_ratio, check_coverage
 from lrqr.plugins import check_choice
 from lrqr.stats.diagnosis import diagnose
-from lrqr.stats.folds import as_groups, together
+from lrqr.stats.folds import as_groups
 from lrqr.stats.ratio import LikelihoodRatio
-from lrqr.stats.repeats import Repeats
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -48,7 +56,6 @@ if TYPE_CHECKING:
 _SHOWN = 5
 _COVERAGE = 0.9
 _PLAIN = {"base learner", "rows left out", "outcome", "prediction"}  # what a notebook need not say
-_FAR = 30.0  # spreads of the source: no shift within reach is as large
 
 _PARAMETERS = """coverage : float, default=0.9
         The promised share of target rows whose outcome is in the %(answer)s, 1-α. Not used when ``method`` is
@@ -196,24 +203,24 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
         self._score_module()
         self._regions()
         self._check_estimator()
-        X, X_target = _at_door(X), _at_door(X_target)
+        X, X_target = at_door(X), at_door(X_target)
         n = np.shape(X)[0]
-        y = _outcomes(y, n)
-        message = _untransformed(X, X_target, f"{type(self).__name__}(make_pipeline(...))")
+        y = outcomes(y, n)
+        message = untransformed(X, X_target, f"{type(self).__name__}(make_pipeline(...))")
         if message:
             warnings.warn(message, LrqrWarning, stacklevel=2)
         self._check_outcome(y)
         known = None if ratio is None else as_ratio(ratio, n)
         clusters = None if groups is None else as_groups(groups, n)
-        belonging, notes = _belonging(X, y, X_target, clusters)
+        grouped, notes = belonging(X, y, X_target, clusters)
         if self.prefit:
             self.estimator_ = self.estimator
         else:
-            X_train, X, train, held = self._split(X, n, belonging)
+            X_train, X, train, held = self._split(X, n, grouped)
             self.estimator_ = clone(self.estimator).fit(X_train, y[train])
             y, known, clusters = (part if part is None else part[held] for part in (y, known, clusters))
         self.n_features_in_ = np.shape(X)[1]
-        self._encoder = _encoder(X, X_target)
+        self._encoder = fitted_encoder(X, X_target)
         named = getattr(self.estimator_, "feature_names_in_", X.columns) if self._encoder is not None else []
         self._columns = list(named)
         self._after_model(X)
@@ -281,7 +288,7 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
         """
         check_is_fitted(self, "threshold_model_")
         levels = _asked(coverage, alpha)
-        X = _at_door(X)
+        X = at_door(X)
         features = self._features(X, "X")
         found = []
         for level in [self.threshold_model_.coverage_] if levels is None else np.atleast_1d(levels).tolist():
@@ -334,8 +341,8 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
         """
         import pandas as pd
 
-        X, model = _at_door(X), self.calibrated()
-        roles, named = model.roles, _is_frame(X)
+        X, model = at_door(X), self.calibrated()
+        roles, named = model.roles, is_frame(X)
         columns = self._columns if named else list(model.encoder.columns_)
         found = {
             str(name): np.asarray(X[name]) if named else as_matrix(X, "X")[:, k]
@@ -343,7 +350,7 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
         }
         found |= dict(zip(roles.prediction, self._prediction(X).T, strict=True))
         if y is not None:
-            y = _outcomes(y, np.shape(X)[0])
+            y = outcomes(y, np.shape(X)[0])
             found[str(roles.outcome)] = (
                 np.array(list(map(str, y.tolist()))) if self.TASK == "classification" else y
             )
@@ -504,8 +511,8 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
             )
         if not isinstance(pair, tuple | list) or len(pair) != 2:
             raise UsageError("labeled_target must be a pair (X, y) of labeled target rows")
-        X = _at_door(pair[0])
-        y = _outcomes(pair[1], np.shape(X)[0], "labeled_target: ")
+        X = at_door(pair[0])
+        y = outcomes(pair[1], np.shape(X)[0], "labeled_target: ")
         self._check_outcome(y)
         return Rows(self._features(X, "labeled_target"), self._outcome(y), self._prediction(X))
 
@@ -562,14 +569,14 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
         if self._encoder is None:
             return as_matrix(X, name, columns=self.n_features_in_)
         try:
-            features: FloatArray = self._encoder.transform(_frame(X))
+            features: FloatArray = self._encoder.transform(frame(X))
         except DataError as error:
-            raise _without_options(error, name) from error
+            raise without_options(error, name) from error
         return features
 
     def _prediction(self, X: Any) -> FloatArray:
         """Return the model's output of shape (n, k), also for no rows at all."""
-        X = _at_door(X)
+        X = at_door(X)
         if np.shape(X)[0] == 0:
             return np.empty((0, self._width()))
         matrix = self._answer(X)
@@ -588,7 +595,7 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
 
     def _ordered(self, X: Any) -> Any:
         """Return the columns of a data frame as they were at fit: by name, in that order."""
-        if self._encoder is None or not _is_frame(X):
+        if self._encoder is None or not is_frame(X):
             return X
         missing = [name for name in self._columns if name not in list(X.columns)]
         if missing:
@@ -895,101 +902,3 @@ def _covered(alpha: float) -> float:
     if not 0.0 < float(alpha) < 1.0:
         raise UsageError(f"alpha must lie strictly between 0 and 1, got {alpha!r}")
     return round(1.0 - float(alpha), 12)
-
-
-def _at_door(X: Any) -> Any:
-    """Return data frames and sparse matrices as they are, all else as an array."""
-    return X if X is None or _is_frame(X) or hasattr(X, "toarray") else np.asarray(X)
-
-
-def _outcomes(y: Any, n: int, where: str = "") -> Any:
-    """Return outcomes as an array (n,)."""
-    if y is None:
-        raise DataError(f"{where}y should be a 1d array, got None: it requires y to be passed")
-    y = np.asarray(y)
-    if y.ndim == 2 and y.shape[1] == 1:
-        y = column_or_1d(y, warn=True)
-    if y.ndim != 1 or len(y) != n:
-        raise DataError(f"{where}y must have one value per row of X: shape {y.shape} for {n} rows")
-    return y
-
-
-def _untransformed(X: Any, X_target: Any, remedy: str) -> str | None:
-    """Return what to say if X came out of a scaler and X_target did not, as at the end of a pipeline."""
-    advice = f"X was transformed and X_target was not; preprocessing goes inside: {remedy}"
-    if X_target is None or min(len(X), len(X_target)) < 2:
-        return None
-    if np.shape(X)[1:] != np.shape(X_target)[1:] and not _is_frame(X) and _is_frame(X_target):
-        raise DataError(
-            f"X is an array of shape {np.shape(X)}, X_target a data frame of {np.shape(X_target)}; if this "
-            f"is the last step of a pipeline, {advice}"
-        )
-    try:
-        own, other = as_matrix(X, "X"), as_matrix(X_target, "X_target")
-    except DataError:
-        return None  # of which more is said elsewhere
-    varies = own.max(axis=0) > own.min(axis=0)
-    own, other = own[:, varies], other[:, varies]
-    if not varies.any() or not _scaled(own):
-        return None
-    middle, spread = np.median(other, axis=0), other.std(axis=0)
-    apart = (middle < own.min(axis=0)) | (middle > own.max(axis=0))
-    far = (np.abs(middle) > _FAR * own.std(axis=0)) | (spread > _FAR * own.std(axis=0))
-    if apart.mean() < 0.5 and not far.any():
-        return None
-    column = int(np.argmax(np.abs(middle)))
-    return (
-        f"every column of X is scaled, and those of X_target are not (feature {column}, of those that vary: "
-        f"median {np.median(own[:, column]):.3g} and {middle[column]:.3g}). It seems that {advice}"
-    )
-
-
-def _scaled(X: FloatArray) -> bool:
-    """Whether a scaler made all columns: standardized them, from 0 to 1, or by median and quartiles."""
-    first, middle, third = np.quantile(X, [0.25, 0.5, 0.75], axis=0)
-    low, high = X.min(axis=0), X.max(axis=0)
-    kinds = ((X.mean(axis=0), X.std(axis=0)), (low, high - low), (middle, third - first))
-    return any(bool(np.allclose(a, 0.0, atol=1e-6) and np.allclose(b, 1.0, atol=1e-6)) for a, b in kinds)
-
-
-def _belonging(X: Any, y: Any, X_target: Any, clusters: Any) -> tuple[IntArray | None, list[str]]:
-    """Return which rows no split divides, and what to say of rows that occur more than once."""
-    if not _is_frame(X) and X.dtype == object:
-        as_matrix(X, "X")  # what is no number is refused in our words
-    features, other = coded(X, X_target)
-    outcome = coded(y[:, None])[0][:, 0]
-    notes = Repeats.of(features, other, outcome).notes
-    return together(features, outcome, other=other, clusters=clusters), notes
-
-
-def _is_frame(X: Any) -> bool:
-    return hasattr(X, "columns") and hasattr(X, "to_numpy")
-
-
-def _frame(X: Any) -> Any:
-    if not _is_frame(X):
-        raise DataError("the model was fitted on a data frame: pass a data frame with the same column names")
-    return X
-
-
-def _encoder(X: Any, X_target: Any) -> Any:
-    """Match frames by column name and encode their categories; plain arrays are taken as they are."""
-    if not _is_frame(X):
-        return None
-    try:
-        encoder = TableEncoder().fit(X, X if X_target is None else _frame(X_target))
-        if X_target is not None:
-            doubts.warn(encoder, X, X_target)
-    except DataError as error:
-        raise _without_options(error, "X and X_target") from error
-    return encoder
-
-
-def _without_options(error: DataError, name: str) -> DataError:
-    """Return what an encoder says, with advice for Python in place of options of the command."""
-    fact, _, advice = str(error).rpartition("; ")
-    if "--on-missing" in advice:
-        return DataError(f"{name}: {fact}; drop or impute these rows")
-    if " --" in advice:
-        return DataError(f"{name}: {fact}; correct these values, convert them or leave them out")
-    return DataError(f"{name}: {error}")

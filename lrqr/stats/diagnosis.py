@@ -230,7 +230,8 @@ def diagnose(
     ceiling = _ceiling(source_odds)
     apart = source
     if clusters is not None:
-        order = own[canonical_order(source)]
+        # one row of each, whichever it is: the first in an order by value would be those with low values
+        order = np.random.default_rng(random_state).permutation(own[canonical_order(source)])
         apart = everyone[order[np.unique(np.asarray(clusters)[order], return_index=True)[1]]]
     support = _with_direction(Support.of(apart, random_state=random_state), ratio, ceiling)
     beyond = target_odds > ceiling
