@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +44,35 @@ def lrqr(*arguments: Any) -> Ran:
         raise result.exception
     assert "Traceback" not in result.stderr
     return Ran(result.exit_code, result.stdout, result.stderr)
+
+
+_SEVERAL = """
+import json, sys
+from lrqr.__main__ import main
+for arguments in json.load(sys.stdin):
+    sys.argv[1:] = arguments
+    try:
+        code = main()
+    except SystemExit as end:
+        code = end.code
+    for stream in (sys.stdout, sys.stderr):
+        stream.write(f"\\0{code or 0}\\0")
+        stream.flush()
+"""
+
+
+def fresh(folder: Path, *commands: list[str], **environment: str) -> list[Ran]:
+    """Run commands one after the other in one new process, in a folder, with its own streams."""
+    done = subprocess.run(
+        [sys.executable, "-c", _SEVERAL],
+        input=json.dumps(commands).encode(),
+        cwd=folder,
+        env=os.environ | environment,
+        capture_output=True,
+        check=True,
+    )
+    out, err = (stream.decode("utf-8", "replace").split("\0") for stream in (done.stdout, done.stderr))
+    return [Ran(int(code), *said) for code, *said in zip(out[1::2], out[::2], err[::2], strict=False)]
 
 
 def table(n: int, shift: float = 0.0, seed: int = 0) -> pd.DataFrame:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 import pytest
-from commands import table
+from commands import NUMBERS, fresh, table
 
 from lrqr import plugins
 from lrqr.errors import UsageError
@@ -55,43 +54,28 @@ def forget() -> Iterator[None]:
 def test_the_command_line_takes_scores_and_methods_of_another_package(tmp_path: Path) -> None:
     points = tomllib.loads((EXAMPLE / "pyproject.toml").read_text())["project"]["entry-points"]
     place = installed(tmp_path / "site", points)
-    paths = os.pathsep.join([str(place), str(ROOT)])
-
-    def run(*arguments: str) -> str:
-        command = [sys.executable, "-m", "lrqr", *arguments]
-        environment = os.environ | {"PYTHONPATH": paths, "COLUMNS": "200"}
-        done = subprocess.run(
-            command, capture_output=True, text=True, env=environment, cwd=tmp_path, check=False
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    usage = run("fit", "--help")
-    assert "|largest|" in usage
-    assert "|relative|" in usage
     source = table(200)
     source.to_csv(tmp_path / "source.csv", index=False)
     table(100, 0.5, 1).drop(columns="y").to_csv(tmp_path / "target.csv", index=False)
-    columns = ("--outcome", "y", "--prediction", "yhat")
-    run(
-        "fit",
-        "source.csv",
-        "target.csv",
-        *columns,
-        "--score",
-        "relative",
-        "--method",
-        "largest",
-        "-o",
-        "model",
+    chosen = ["--score", "relative", "--method", "largest", "-o", "model"]
+    usage, *others = fresh(
+        tmp_path,
+        ["fit", "--help"],
+        ["fit", "source.csv", "target.csv", *NUMBERS, *chosen],
+        ["predict", "model", "target.csv", "-o", "out.csv"],
+        ["inspect", "model", "--format", "json"],
+        PYTHONPATH=os.pathsep.join([str(place), str(ROOT)]),
+        COLUMNS="200",
     )
-    run("predict", "model", "target.csv", "-o", "out.csv")
+    assert "|largest|" in usage.out
+    assert "|relative|" in usage.out
+    assert [ran.code for ran in others] == [0, 0, 0], others
     found, yhat = pd.read_csv(tmp_path / "out.csv"), pd.read_csv(tmp_path / "target.csv")["yhat"]
     unit = np.maximum(np.abs(source["yhat"]), 1.0)
     largest = (np.abs(source["y"] - source["yhat"]) / unit).max()
     assert np.allclose(found["threshold"], largest, rtol=1e-12)
     assert np.allclose(found["upper"] - yhat, largest * np.maximum(np.abs(yhat), 1.0), rtol=1e-9)
-    assert '"largest"' in run("inspect", "model", "--format", "json")
+    assert '"largest"' in others[-1].out
 
 
 @pytest.mark.usefixtures("forget")
