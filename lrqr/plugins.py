@@ -6,10 +6,8 @@ an installed package names in the group ``lrqr.scores`` or ``lrqr.methods`` of i
 
 from __future__ import annotations
 
-import difflib
 import importlib
 from functools import cache
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -81,6 +79,8 @@ def _own(package: str) -> frozenset[str]:
 @cache
 def _others(package: str) -> dict[str, EntryPoint]:
     """Return the entry points of other packages by their names."""
+    from importlib.metadata import entry_points  # `lrqr --help` needs neither this nor difflib
+
     if package not in _NEEDED:
         return {}
     return {point.name.replace("_", "-"): point for point in entry_points(group=f"lrqr.{package}")}
@@ -102,6 +102,8 @@ def _foreign(kind: str, point: EntryPoint, needed: tuple[str, ...]) -> ModuleTyp
 
 def suggest(word: str, choices: Iterable[str]) -> str:
     """Return ``", did you mean 'x'?"`` for the choice nearest to ``word``, or an empty string."""
+    import difflib
+
     by_folded = {choice.casefold(): choice for choice in choices}
     near = difflib.get_close_matches(word.casefold(), list(by_folded), n=1, cutoff=0.6)
     return f", did you mean {by_folded[near[0]]!r}?" if near else ""
