@@ -17,7 +17,7 @@ from lrqr import ConformalClassifier, ConformalRegressor
 from lrqr.calibrate.base import training_rows
 from lrqr.errors import DataError, LrqrWarning
 from lrqr.stats.diagnosis import NO_SHIFT, area_interval, diagnose
-from lrqr.stats.folds import deal_folds, fold_rows, group_size, together
+from lrqr.stats.folds import alike, deal_folds, fold_rows, group_size, together
 from lrqr.stats.quantiles import conformal_quantile
 from lrqr.stats.ratio import LikelihoodRatio
 
@@ -279,3 +279,17 @@ def test_compare_takes_groups() -> None:
         groups="subject",
     )
     assert (runs["coverage"] > 0.75).all()  # without: .35
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_rows_are_alike_where_all_their_bits_are(seed: int) -> None:
+    """Against a dictionary of the rows' bytes; -0.0 is 0.0."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(-1, 2, size=(60, seed % 5)) * rng.choice(
+        [0.0, 1.0, np.nan], p=[0.2, 0.7, 0.1], size=(60, 1)
+    )
+    y = rng.integers(0, 3, size=60).astype(float)
+    first: dict[bytes, int] = {}
+    rows = (np.column_stack([X, y]) + 0.0).tolist()
+    expected = [first.setdefault(np.array(row).tobytes(), k) for k, row in enumerate(rows)]
+    assert alike(X, y).tolist() == expected

@@ -20,6 +20,7 @@ from lrqr.errors import DataError
 # Rows of equal features are copies if the other sample has fewer than this share of the rows like them that
 # it would have by chance; equal rows are, if a column takes more values than this share of the distinct rows.
 _SELDOM = 0.5
+_LOOKED_AT = 1_000  # rows, to see which columns tell most rows apart
 _HALF = 0.5  # of the rows: a group with more cannot stay whole in a split
 
 
@@ -46,12 +47,32 @@ def canonical_order(*columns: FloatArray) -> IntArray:
 
 
 def alike(*columns: FloatArray) -> IntArray:
-    """Return a number for each row (n,), the same for rows that are equal in all columns."""
-    values = np.column_stack([np.asarray(block, dtype=np.float64) + 0.0 for block in columns])
-    if not values.size:
-        return np.arange(len(values), dtype=np.int64)
-    rows = np.ascontiguousarray(values).view(np.dtype((np.void, values.itemsize * values.shape[1])))
-    return np.unique(rows.ravel(), return_inverse=True)[1].astype(np.int64)
+    """Return a number for each row (n,), that of the first row that is equal to it in all columns."""
+    numbers = np.arange(len(columns[0]), dtype=np.int64)
+    blocks = [np.atleast_2d(np.asarray(block, dtype=np.float64).T) for block in columns]
+    keys = [key for block in blocks for key in block if key.size]
+    keys.sort(key=lambda key: -len(np.unique(key[:_LOOKED_AT])))  # what tells most rows apart comes first
+    tied, group = (numbers, np.zeros_like(numbers)) if keys else (numbers[:0], numbers[:0])
+    for key in keys:  # among the rows that are equal so far; the order within a group stays
+        bits = (key[tied] + 0.0).view(np.int64)
+        order = np.lexsort((bits, group))
+        tied, bits, group = tied[order], bits[order], group[order]
+        group = _runs(group, bits)
+        several = np.bincount(group)[group] > 1
+        tied, group = tied[several], group[several]
+        if not tied.size:
+            break
+    numbers = numbers.copy()
+    if tied.size:
+        group = _runs(group)
+        numbers[tied] = tied[np.searchsorted(group, np.arange(group[-1] + 1))][group]
+    return numbers
+
+
+def _runs(*keys: IntArray) -> IntArray:
+    """Return the number of each run of equal values, for keys (n,) in order, n >= 1."""
+    starts = np.any([key[1:] != key[:-1] for key in keys], axis=0)
+    return np.append(0, np.cumsum(starts))
 
 
 def copies(X: FloatArray, outcome: Any = None, *, other: FloatArray | None = None) -> IntArray:
@@ -93,9 +114,11 @@ def copies_by_values(X: FloatArray, outcome: Any = None, *, features_tell: bool 
     if not telling.shape[1] or np.column_stack(known).shape[1] < 2:
         return apart
     equal = alike(*known)
-    first = np.unique(equal, return_index=True)[1]
-    most = max(len(np.unique(column)) for column in telling[first].T)
-    return equal if most > _SELDOM * len(first) else apart
+    first = np.flatnonzero(equal == apart)
+    if len(first) == len(X):
+        return apart
+    tells = any(len(np.unique(column)) > _SELDOM * len(first) for column in telling[first].T)
+    return equal if tells else apart
 
 
 def together(
@@ -120,6 +143,8 @@ def together(
     if clusters is not None:
         groups = _joined(groups, np.unique(np.asarray(clusters), return_inverse=True)[1].ravel())
     sizes = np.bincount(groups)[groups]
+    if (sizes <= 1).all():
+        return None
     groups = np.where(sizes > _HALF * len(groups), len(groups) + np.arange(len(groups)), groups)
     numbers, first = _numbered(groups)
     return None if len(first) == len(groups) else numbers
