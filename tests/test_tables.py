@@ -20,7 +20,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lrqr.data import tables
+from lrqr.data import columns, tables
 from lrqr.data.formats import READERS
 from lrqr.data.roles import SINGLE, SPELLINGS, Roles
 from lrqr.data.writing import WRITERS
@@ -797,3 +797,29 @@ def test_a_column_of_one_file_may_be_excluded_and_a_category_must_be_a_feature(t
     assert tables.resolve(Roles(exclude="more"), source, target).features == ("a", "b")
     with pytest.raises(DataError, match="categorical, but not among the features: 'b'"):
         tables.resolve(Roles(features="a", categorical="b"), source, target)
+
+
+NUMBER_TEXTS = st.one_of(
+    st.floats(allow_nan=False, allow_infinity=False).map(repr),
+    st.integers(-(10**18), 10**18).map(str),
+    st.sampled_from([" 1.5", "2 ", "", "nan", "inf", "-999", "True", "0x10", "1e400", "+3", "x", "1_0"]),
+)
+
+
+@given(st.lists(NUMBER_TEXTS, min_size=1, max_size=8), st.sampled_from([(), ("-999",), ("nan", "x")]))
+@settings(max_examples=60)
+def test_a_text_is_the_same_number_whatever_stands_beside_it(
+    texts: list[str], words: tuple[str, ...]
+) -> None:
+    def read(*cells: str) -> tuple[list[str], list[bool], int]:
+        found = columns.numbers(pa.chunked_array([pa.array(cells, pa.string())]), "x", words)
+        return list(map(repr, found.values.tolist())), found.text.tolist(), found.present  # noqa: PD011 - an array
+
+    alone = [read(text) for text in texts]
+    values, text, present = read(*texts)
+    assert values == [one[0][0] for one in alone]
+    assert text == [one[1][0] for one in alone]
+    assert present == sum(one[2] for one in alone)
+    for cell, value in zip(texts, values, strict=True):
+        if cell.strip("-").replace(".", "").isdigit() and cell not in words:
+            assert float(value) == float(cell)

@@ -175,6 +175,8 @@ def numbers(column: pa.ChunkedArray, name: str, words: Collection[str] = (), dec
     DataError
         If the type of the column is none of these (a date, a list).
     """
+    if is_text(column) and decimal == "." and (plain := _all_numbers(column)) is not None:
+        return _without(plain, words)
     column = _plain(column, words)
     if is_text(column):
         return _without(_numbers_of_texts(_with_points(column) if decimal == "," else column), words)
@@ -210,6 +212,15 @@ def _numbers(values: pa.ChunkedArray, column: pa.ChunkedArray) -> Numbers:
     present = len(column) - column.null_count
     found = np.array(values.to_numpy(), dtype=np.float64)
     return Numbers(found, np.zeros(len(column), dtype=np.bool_), "", present)
+
+
+def _all_numbers(column: pa.ChunkedArray) -> Numbers | None:
+    """Read texts that are finite numbers, every one, which most columns are; None for all others."""
+    try:
+        found = _numbers(column.cast(pa.float64()), column)
+    except pa.ArrowInvalid:
+        return None
+    return found if np.isfinite(found.values).all() else None
 
 
 def _numbers_of_texts(column: pa.ChunkedArray) -> Numbers:

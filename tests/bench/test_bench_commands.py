@@ -77,6 +77,46 @@ def seconds(*command: Any, repeats: int = 2) -> float:
     return min(times)
 
 
+_BARE_TREES = """
+import sys
+import numpy as np, pandas as pd, pyarrow.parquet
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+source, target = map(pd.read_parquet, sys.argv[1:])
+columns = [f"x{k}" for k in range(20)] + ["yhat"]
+X, Z = source[columns].to_numpy(), target[columns].to_numpy()
+scores = np.abs(source["y"] - source["yhat"]).to_numpy()
+pooled, domain = np.vstack([X, Z]), np.repeat([0, 1], [len(X), len(Z)])
+shape = {"max_leaf_nodes": 8, "min_samples_leaf": 15, "max_features": 0.3, "early_stopping": False}
+rng = np.random.default_rng(0)
+for seed in range(2):
+    folds, of_pooled = rng.integers(5, size=len(X)), rng.integers(5, size=len(pooled))
+    for k in range(5):
+        HistGradientBoostingRegressor(
+            loss="quantile", quantile=0.9, learning_rate=0.05, max_iter=80, **shape
+        ).fit(X[folds != k], scores[folds != k])
+        HistGradientBoostingClassifier(max_iter=40, l2_regularization=5.0, **shape).fit(
+            pooled[of_pooled != k], domain[of_pooled != k]
+        )
+"""
+
+
+@pytest.mark.parametrize(("rows", "most"), [(1_000, 1.15), (100_000, 1.1)])
+def test_fit_costs_little_more_than_its_trees(
+    rows: int, most: float, tmp_path: Path, record_property: Any
+) -> None:
+    """The rival imports the same libraries and grows the same trees once, on all rows, in the same shell."""
+    files = tmp_path / "source.parquet", tmp_path / "target.parquet"
+    made(rows, 0.0, 0).to_parquet(files[0])
+    made(rows, 0.3, 1).drop(columns="y").to_parquet(files[1])
+    repeats = 3 if rows < 10_000 else 1
+    rival = seconds("-c", _BARE_TREES, *files, repeats=repeats)
+    fit = "-m", "lrqr", "-q", "fit", *files, *NUMBERS, "-o", tmp_path / "model", "--force"
+    ours = seconds(*fit, repeats=repeats)
+    record_property(f"fit, {rows} rows / bare trees", ours / rival)
+    print(f"\nfit {rows}: {ours:.2f} s, bare trees {rival:.2f} s, {ours / rival:.2f}")  # noqa: T201
+    assert ours <= most * rival
+
+
 @pytest.mark.parametrize(
     ("name", "suffix", "most"),
     [("given", ".parquet", 6.0), ("given", ".csv", 2.5), ("default", ".parquet", 16.0)],
