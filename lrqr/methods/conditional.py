@@ -169,7 +169,7 @@ class Conditional(ThresholdEstimator):
     STATE: ClassVar[dict[str, Any]] = {
         "center_": array("d"),
         "scale_": array("d", within="(0, inf)"),
-        "span_": array("design", "basis"),
+        "span_": array("design", "basis", within="[-2, 2]"),  # columns of length 1
         "design_": array("n", "basis"),
         "scores_": array("n"),
         "rounding_": NONNEGATIVE,
