@@ -200,7 +200,7 @@ class LikelihoodRatio(Stored, BaseEstimator):
 
     def _complete(self, sizes: dict[str, Any]) -> None:
         del sizes
-        needed = _FITTED[self.classifier] - vars(self).keys()
+        needed = _FITTED[self.classifier] - {name for name, value in vars(self).items() if value is not None}
         if needed:
             raise ArtifactError(f"fitted.{min(needed)} is missing")
         if self.classifier != "logistic" and len(self.models_.base) != len(self.priors_):
