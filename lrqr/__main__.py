@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+from typing import Any, NoReturn
+
+_STOPPED = 128 + signal.SIGTERM  # as shells count
+
+
+def _stop(*_: Any) -> NoReturn:
+    """Leave as after an error, so that files under temporary names are removed."""
+    sys.exit(_STOPPED)
 
 
 def main() -> None:
     """Run the command line."""
     try:
+        signal.signal(signal.SIGTERM, _stop)
         from lrqr.cli import cli
 
         cli(prog_name="lrqr")

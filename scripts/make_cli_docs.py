@@ -34,6 +34,7 @@ shows the traceback as well.
 | 4 | not converged, with `--strict` |
 | 130 | stopped by Ctrl-C |
 | 141 | the reader of the output left early, such as `head` |
+| 143 | stopped by SIGTERM, as by a batch system; half-written files are removed |
 
 **Columns** are found by name; where several may be given, repeat the option, separate names by commas, or
 use a pattern such as `'p_*'`. Features are all columns that source and target have and that play no other

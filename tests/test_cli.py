@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -419,16 +420,25 @@ def test_a_file_of_options_that_is_none(tmp_path: Path, content: bytes, message:
         assert lrqr("reproduce", config).code == 2
 
 
-def test_ctrl_c_is_one_word_and_exit_130(folder: Path) -> None:
+@pytest.mark.parametrize(("name", "said"), [("SIGINT", "Interrupted\n"), ("SIGTERM", "")])
+def test_a_signal_ends_it_and_leaves_the_old_result(
+    folder: Path, tmp_path: Path, name: str, said: str
+) -> None:
+    """Sent while half of a table is written: exit code as shells count, and no file beside the old one."""
     code = (
-        "import os, signal, sys\nfrom lrqr.__main__ import main\nfrom lrqr.calibrate import model\n"
+        "import os, signal, sys\nfrom lrqr.__main__ import main\nfrom lrqr.data import writing\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "model.load = lambda path: os.kill(os.getpid(), signal.SIGINT)\n"
-        "sys.argv[1:] = ['inspect', sys.argv[1]]\nmain()\n"
+        "write = writing._as_csv\n"
+        f"def stopped(*a, **k): os.kill(os.getpid(), signal.{name}); return write(*a, **k)\n"
+        "writing._as_csv = stopped\nmain()\n"
     )
-    command = [sys.executable, "-c", code, str(folder / "model")]
+    out = tmp_path / "out.csv"
+    out.write_text("old")
+    predict = ["predict", folder / "model", folder / "test.csv", "-o", out, "--force"]
+    command = [sys.executable, "-c", code, *map(str, predict)]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (ran.returncode, ran.stdout, ran.stderr) == (130, "", "Interrupted\n")
+    assert (ran.returncode, ran.stdout, ran.stderr) == (128 + signal.Signals[name], "", said)
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["old"]
 
 
 def test_a_reader_that_leaves_early_is_no_error(folder: Path) -> None:
