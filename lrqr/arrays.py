@@ -40,6 +40,7 @@ _ROWS_SHOWN = 5
 _FAR = 100.0  # times the distance of the 90 % quantile from the median
 _MANY_THREADS = 1e11  # multiplications from which on a second thread brings more than it costs
 LARGEST = 1e150  # in size: squares of more overflow
+_FINITE = float(np.finfo(np.float64).max)
 LARGEST_SEED = 2**32 - 1  # that scikit-learn takes
 
 
@@ -72,7 +73,7 @@ class NotNumeric(DataError, TypeError):  # noqa: N818 - it is a kind of DataErro
     """Values that are not numbers: also a TypeError, which is what scikit-learn promises for them."""
 
 
-def as_matrix(values: Any, name: str, *, columns: int | None = None) -> FloatArray:
+def as_matrix(values: Any, name: str, *, columns: int | None = None, squared: bool = False) -> FloatArray:
     """Return ``values`` as a finite float64 matrix of shape (n, d).
 
     Parameters
@@ -82,12 +83,14 @@ def as_matrix(values: Any, name: str, *, columns: int | None = None) -> FloatArr
         What to call it in messages.
     columns : int, optional
         The required d.
+    squared : bool
+        Whether the numbers are to be squared, as features are: beyond 1e150 they are refused too.
 
     Raises
     ------
     DataError
-        If it is not numeric, not two-dimensional, has another d, or holds NaN or infinity
-        (the message names the first rows).
+        If it is not numeric, not two-dimensional, has another d, or holds NaN, infinity or numbers too
+        large (the message names the first rows).
     """
     array = _as_float(values, name)
     if array.ndim != 2:
@@ -95,7 +98,7 @@ def as_matrix(values: Any, name: str, *, columns: int | None = None) -> FloatArr
         raise DataError(f"{name} must have two dimensions (rows, features), got shape {array.shape}{hint}")
     if columns is not None and array.shape[1] != columns:
         raise DataError(f"{name} has {array.shape[1]} columns, expected {columns}")
-    _require_finite(array, name)
+    _require_finite(array, name, most=LARGEST if squared else _FINITE)
     return array
 
 
@@ -160,6 +163,16 @@ def squarable(scores: FloatArray) -> FloatArray:
     return scores
 
 
+def refuse_large(values: FloatArray, name: str) -> None:
+    """Raise `DataError` if values (n,) of a feature are too large to be squared."""
+    largest = float(max(values.max(initial=0.0), -values.min(initial=0.0)))
+    if largest > LARGEST:
+        raise DataError(
+            f"feature {name!r} has values up to {largest:.3g} in size, beyond {LARGEST:g} too large to be "
+            "squared; use another unit, or leave the feature out"
+        )
+
+
 def row_dot(X: FloatArray, coef: FloatArray) -> FloatArray:
     """Return ``X @ coef`` (n,) so that no row's value depends, even by one bit, on the rows beside it.
 
@@ -197,17 +210,21 @@ def _as_float(values: Any, name: str) -> FloatArray:
         raise NotNumeric(f"{name} is not numeric: {error}") from error
 
 
-def _require_finite(array: FloatArray, name: str, *, allow_infinite: bool = False) -> None:
-    bad = np.isnan(array) if allow_infinite else ~np.isfinite(array)
+def _require_finite(
+    array: FloatArray, name: str, *, allow_infinite: bool = False, most: float = _FINITE
+) -> None:
+    bad = np.isnan(array) if allow_infinite else ~((array <= most) & (array >= -most))
     if not bad.any():
         return
     rows = np.flatnonzero(bad.any(axis=1) if array.ndim == 2 else bad)
     shown = ", ".join(str(row) for row in rows[:_ROWS_SHOWN])
     more = ", ..." if len(rows) > _ROWS_SHOWN else ""
-    kind = "NaN" if allow_infinite else "NaN or infinity"
+    kind, remedy = "NaN" if allow_infinite else "NaN or infinity", "drop or impute them first"
+    if np.isfinite(array[bad]).all():
+        kind, remedy = f"numbers beyond {most:g} in size", "measure that column in another unit"
     raise DataError(
         f"{name} holds {kind} in {len(rows)} of {array.shape[0]} rows (rows {shown}{more}, counted from 0); "
-        "drop or impute them first"
+        f"{remedy}"
     )
 
 

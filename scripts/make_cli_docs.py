@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import itertools
 import typing
 from pathlib import Path
@@ -127,7 +128,7 @@ def _results() -> list[str]:
             f"| `{name}` | {texts[item.name][name]}{_part(field.annotation)} |"
             for name, field in declared.model_fields.items()
         ]
-        head = [f"### {item.name}", "", declared.__doc__, "", "| Key | |", "|---|---|"]
+        head = [f"### {item.name}", "", inspect.cleandoc(declared.__doc__), "", "| Key | |", "|---|---|"]
         pages.append((not declared.__doc__.startswith("`"), "\n".join([*head, *rows, ""])))
     return [page for _, page in sorted(pages, key=lambda entry: entry[0])]
 

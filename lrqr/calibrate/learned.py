@@ -134,9 +134,9 @@ class LearnedFeatures(Stored):
         source, target : ndarrays of shape (n1, 2), (n2, 2)
             Or one column, without the predicted score.
         """
-        rows = as_matrix(X, "X")
+        rows = as_matrix(X, "X", squared=True)
         scores = as_vector(y, "y", length=len(rows))
-        target = as_matrix(X_target, "X_target", columns=rows.shape[1])
+        target = as_matrix(X_target, "X_target", columns=rows.shape[1], squared=True)
         if len(rows) < 2 or len(target) < 2:
             raise DataError(
                 f"learned features need 2 rows or more of each domain, got {len(rows)} source and "
@@ -157,7 +157,7 @@ class LearnedFeatures(Stored):
     def transform(self, X: Any, *, prediction: Any = None) -> FloatArray:
         """Return the learned features (n, 2 or 1) of new rows; pass their predictions if fit had them."""
         self._check_fitted()
-        rows = as_matrix(X, "X", columns=self.n_features_in_)
+        rows = as_matrix(X, "X", columns=self.n_features_in_, squared=True)
         if len(rows) == 0:
             return np.empty((0, 1 if self.models_ is None else len(NAMES)))
         inputs = self._inputs(rows, prediction)

@@ -422,6 +422,8 @@ class ThresholdModel(Stored, BaseEstimator):
             n_target=0 if X_target is None else len(X_target),
             known=self.known_ratio_,
         )
+        if not self.n_features_in_:  # nothing to learn from: every map is a constant
+            self.feature_map_ = "given"
         self.learned_ = self.certificate_ = None
         self.unanswered_, self.level_, self.floor_ = 0.0, self.coverage_, None
         self.support_ = self.marginal_ = None
@@ -475,7 +477,7 @@ class ThresholdModel(Stored, BaseEstimator):
         learned : array of shape (n, 1 or 2), optional
             What `features` says of these rows, where that is known already.
         """
-        X = as_matrix(X, "X", columns=self.n_features_in_)
+        X = as_matrix(X, "X", columns=self.n_features_in_, squared=True)
         if X.shape[0] == 0:
             return np.empty(0)
         known = None if ratio is None else as_ratio(ratio, X.shape[0])
@@ -663,12 +665,12 @@ def _snapped(thresholds: FloatArray, lattice: FloatArray, accuracy: float) -> Fl
 
 def _checked(X: Any, y: Any, X_target: Any, X_source: Any) -> tuple[FloatArray, FloatArray, Any, Any]:
     """Return features (n1, d), scores (n1,), and the other rows' features where there are such rows."""
-    X = as_matrix(X, "X")
+    X = as_matrix(X, "X", squared=True)
     y = as_vector(y, "y", length=X.shape[0])
     if X.shape[0] == 0:
         raise DataError("there is no labeled source row to calibrate on")
-    X_target = None if X_target is None else as_matrix(X_target, "X_target", columns=X.shape[1])
-    X_source = None if X_source is None else as_matrix(X_source, "X_source", columns=X.shape[1])
+    X_target = None if X_target is None else as_matrix(X_target, "X_target", columns=X.shape[1], squared=True)
+    X_source = None if X_source is None else as_matrix(X_source, "X_source", columns=X.shape[1], squared=True)
     return X, y, X_target, X_source
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from lrqr.arrays import NAMES, SORTED_NAMES, Stored, agree, optional
+from lrqr.arrays import NAMES, SORTED_NAMES, Stored, agree, optional, refuse_large
 from lrqr.data import columns as col
 from lrqr.data.columns import absent
 from lrqr.errors import ArtifactError, DataError, LrqrWarning
@@ -262,6 +262,7 @@ class TableEncoder(Stored):
             counts.update((name, label) for label in values[index < 0])
             block = np.asarray(index[:, None] == np.arange(len(categories)), dtype=np.float64)
         else:
+            refuse_large(values, name)
             block = values[:, None]
         return np.column_stack([block, missing]) if name in self.missing_ else block
 

@@ -88,7 +88,7 @@ class ThresholdEstimator(Stored, RegressorMixin, BaseEstimator):
         """Check the calibration rows; return features (n,d), scores (n,) and the level."""
         level = check_coverage(self.coverage)
         check_seed(getattr(self, "random_state", None))
-        features = as_matrix(X, "X")
+        features = as_matrix(X, "X", squared=True)
         if features.shape[1] == 0:
             shape = features.shape
             raise DataError(f"X has 0 feature(s) (shape={shape}) while a minimum of 1 is required.")
@@ -123,7 +123,7 @@ class ThresholdEstimator(Stored, RegressorMixin, BaseEstimator):
     def _rows(self, X: Any, name: str = "X") -> FloatArray:
         """Return rows (n, d) as floats after checking that they have the columns seen in ``fit``."""
         check_is_fitted(self)
-        features = as_matrix(X, name)
+        features = as_matrix(X, name, squared=True)
         validate_data(self, X, reset=False, skip_check_array=True)
         return features
 
@@ -320,6 +320,12 @@ def as_ratio(values: Any, length: int) -> FloatArray:
         raise DataError(
             f"ratio is negative, NaN or infinite in {bad.size} of {length} rows "
             f"({shown}{more}; counted from 0)"
+        )
+    largest = float(ratio.max(initial=0.0))
+    if largest and not 1.0 / _EXTREME <= largest <= _EXTREME:
+        raise DataError(
+            f"the largest ratio is {largest:.3g}, outside of {1.0 / _EXTREME:g} to {_EXTREME:g}; divide all "
+            "of them, those of new rows too, by one number"
         )
     return ratio
 

@@ -94,18 +94,19 @@ def select(
     if len(ridges) * len(grid) == 1:
         return ridges[0], grid[0], []
     check_choice("selection rule", rule, RULES)
-    if n1 < _FOLDS or n2 < _FOLDS or not X.shape[1]:  # without a column, all of them give one quantile
+    seed = random_state or 0
+    folds = (
+        fold_rows((X, scores), _FOLDS, seed, together(X, scores, other=X_target, clusters=groups)),
+        fold_rows((X_target,), _FOLDS, seed, together(X_target, other=X)),
+    )
+    # too few rows that stand apart; without a column, all candidates give one quantile
+    if min(len(np.unique(fold)) for fold in folds) < _FOLDS or not X.shape[1]:
         fallback = (_PAPER_RIDGE, 1.0) if rule == "paper" else _FALLBACK
         return (
             fallback[0] if isinstance(ridge, str) else float(ridge),
             fallback[1] * largest if isinstance(regularization, str) else float(regularization),
             [],
         )
-    seed = random_state or 0
-    folds = (
-        fold_rows((X, scores), _FOLDS, seed, together(X, scores, other=X_target, clusters=groups)),
-        fold_rows((X_target,), _FOLDS, seed, together(X_target, other=X)),
-    )
     norms = np.empty((_FOLDS, len(ridges), len(grid)))
     losses = np.empty((n1, len(ridges), len(grid)))
     for fold in range(_FOLDS):

@@ -15,7 +15,7 @@ from scipy.optimize import brentq
 from scipy.special import kolmogorov
 from scipy.stats import betabinom, norm
 
-from lrqr.arrays import LARGEST, FloatArray, IntArray, as_matrix, matched_columns
+from lrqr.arrays import FloatArray, IntArray, as_matrix, matched_columns, refuse_large
 from lrqr.errors import DataError, UsageError
 from lrqr.stats.certificate import TAIL_TOO_HEAVY, pareto_k
 from lrqr.stats.folds import canonical_order, copies
@@ -315,13 +315,9 @@ def _compared(
     names = names or [f"x{index}" for index in range(source.shape[1])]
     if len(names) != source.shape[1]:
         raise UsageError(f"{len(names)} names were given for {source.shape[1]} features")
-    largest = np.abs(np.concatenate([source, target])).max(axis=0)
-    if (largest > LARGEST).any():
-        name, size = names[int(largest.argmax())], float(largest.max())
-        raise DataError(
-            f"feature {name!r} has values up to {size:.3g} in size, beyond {LARGEST:g} too large to be "
-            "squared; use another unit, or leave the feature out"
-        )
+    for rows in (source, target):
+        for name, column in zip(names, rows.T, strict=True):
+            refuse_large(column, name)
     return source, target, names
 
 

@@ -147,8 +147,8 @@ class LikelihoodRatio(Stored, BaseEstimator):
         ``groups`` (n_s,) and ``groups_target`` (n_t,) name clusters of rows that share a fold, as copies do.
         """
         check_seed(self.random_state)
-        source = as_matrix(X_source, "X_source")
-        target = as_matrix(X_target, "X_target", columns=source.shape[1])
+        source = as_matrix(X_source, "X_source", squared=True)
+        target = as_matrix(X_target, "X_target", columns=source.shape[1], squared=True)
         if min(len(source), len(target)) == 0:
             raise DataError(
                 f"a likelihood ratio needs rows of both domains, got {len(source)} source and "
@@ -184,7 +184,7 @@ class LikelihoodRatio(Stored, BaseEstimator):
     def log_odds(self, X: Any) -> FloatArray:
         """Return log r̂ (n,) of new rows before clipping and normalizing: the fold models' mean."""
         check_is_fitted(self)
-        rows = as_matrix(X, "X", columns=self.n_features_in_)
+        rows = as_matrix(X, "X", columns=self.n_features_in_, squared=True)
         if self.classifier == "logistic":
             linear = row_dot((rows - self.center_) / self.scale_, self.coef_) + self.intercept_
             return _limited(linear)
