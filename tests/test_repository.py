@@ -138,3 +138,17 @@ def test_the_image_is_built_from_files_that_exist_and_runs_as_a_user() -> None:
     command = cli.commands[example[0]]
     assert isinstance(command, click.Command)
     assert {word for word in example if word.startswith("--")} <= {n for p in command.params for n in p.opts}
+
+
+def test_the_licences_of_all_that_is_needed_stand_on_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What newer versions need besides is listed by the next run of the script; copyleft comes in by none."""
+    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
+    import list_licences
+
+    found = list_licences.needed("lrqr", {})
+    page = list_licences.PAGE.read_text(encoding="utf-8")
+    for line in PROJECT["dependencies"]:
+        name = re.split("[<>=]", line)[0]
+        assert name in found
+        assert f"| {name} | " in page
+    assert not [text for text in found.values() if re.search(r"\b(A?GPL|General Public)", text)]
