@@ -1,4 +1,4 @@
-"""Write the licences of what `pip install lrqr` brings along into docs/reliability.md, as the packages state them."""
+"""Write the licences of what `pip install lrqr` brings along into docs/reliability.md."""
 
 from __future__ import annotations
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import shutil
 import signal
 import sys
+import time
 import warnings
 from pathlib import Path
 from typing import Any
@@ -76,6 +78,23 @@ def killed(folder: Path, k: int, *command: Any) -> bool:
     return False
 
 
+def killed_late(folder: Path, k: int, *command: Any) -> bool:
+    """Run a command in a child that is killed from outside, at a moment that ``k`` decides."""
+    del folder
+    child = os.fork()
+    if child == 0:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                lrqr(*command)
+        finally:
+            os._exit(0)
+    time.sleep(random.Random(k).uniform(0.0, 0.7))  # noqa: S311 - a moment, no secret
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return True
+
+
 def content(folder: Path) -> dict[str, bytes]:
     """Return the visible files below a folder."""
     found = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
@@ -112,7 +131,7 @@ def commands(inputs: Path, out: Path, name: str, which: str) -> tuple[Any, ...]:
     return ("compare", *data, "--seed", seed, "-o", out / "run", "--force")
 
 
-def check(inputs: Path, folder: Path, name: str, most: int) -> int:
+def check(inputs: Path, folder: Path, name: str, most: int, kill: Any = killed) -> int:
     """Kill a command at event 1, 2, .. until it gets through or was killed ``most`` times."""
     states = {}
     for which in ("old", "new"):
@@ -127,7 +146,7 @@ def check(inputs: Path, folder: Path, name: str, most: int) -> int:
     while count < most:
         shutil.rmtree(out, ignore_errors=True)
         shutil.copytree(folder / "old", out)
-        died = killed(out, count + 1, *commands(inputs, out, name, "new"))
+        died = kill(out, count + 1, *commands(inputs, out, name, "new"))
         found = content(out)
         if name == "fit":  # the directory as a whole; where it moved aside it is still found
             ran = lrqr("inspect", out / "model", "--format", "json")
@@ -189,3 +208,10 @@ def test_killed_at_the_first_events(inputs: Path, tmp_path: Path, name: str) -> 
 @pytest.mark.parametrize("name", NAMES)
 def test_killed_at_every_event(inputs: Path, tmp_path: Path, name: str) -> None:
     assert 2 <= check(inputs, tmp_path, name, most=200) < 200
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_killed_at_any_moment(inputs: Path, tmp_path: Path, name: str) -> None:
+    """An event of the system that Python does not tell of is a moment too."""
+    assert check(inputs, tmp_path, name, most=32, kill=killed_late) == 32
