@@ -30,7 +30,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from lrqr.errors import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 Number = float | None
 """A number, or None for what could not be computed or does not apply."""
@@ -45,6 +45,12 @@ class Result(BaseModel):
     def read(cls, values: Mapping[str, Any]) -> Self:
         """Read what was stored, perhaps by another version: unknown keys are kept, absent ones defaulted."""
         return cls.model_validate(dict(values), extra="allow")
+
+    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
+        """Show numbers and words; lists are to be asked for, or they fill the screen."""
+        for name, value in super().__repr_args__():
+            if value not in (None, "") and not isinstance(value, list | dict):
+                yield name, float(f"{value:.4g}") if isinstance(value, float) else value
 
     def to_dict(self) -> dict[str, Any]:
         """Return what was given, parts within parts, as dictionaries, lists and plain values."""

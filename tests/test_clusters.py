@@ -10,6 +10,8 @@ import pytest
 from commands import lrqr
 from scipy.stats import binom
 
+from lrqr import ConformalRegressor
+from lrqr.stats.certificate import certify
 from lrqr.stats.diagnosis import diagnose
 from lrqr.stats.metrics import clustered_interval, coverage_interval
 
@@ -97,3 +99,46 @@ def test_naming_clusters_of_independent_rows_moves_no_row_outside(order: int) ->
     assert plain.outside_support < 0.06
     assert named.outside_support < 0.06
     assert named.verdict == plain.verdict
+
+
+def test_rows_k_times_are_worth_to_the_certificate_what_they_are_once() -> None:
+    rng = np.random.default_rng(0)
+    covered, ratio = rng.random(200) < 0.9, rng.exponential(size=200)
+    features, target = rng.normal(size=(200, 1)), rng.normal(size=(100, 1))
+    once = certify(covered, ratio, features, target, coverage=0.9)
+    rows = np.repeat(np.arange(200), 4)
+    copies = certify(covered[rows], ratio[rows], features[rows], target, coverage=0.9, groups=rows)
+    assert copies.effective_size == pytest.approx(once.effective_size)
+    apart = certify(covered, ratio, features, target, coverage=0.9, groups=np.arange(200))
+    assert apart == once
+    every = certify(
+        np.ones(200, dtype=bool), ratio, features, target, coverage=0.9, groups=np.arange(200) // 4
+    )
+    assert every.effective_size < 50.0
+
+
+@pytest.mark.coverage
+def test_the_certificate_holds_on_clustered_rows() -> None:
+    """100 draws of 60 clusters of 6 rows that share the size of their noise; exact band."""
+
+    class Zero:
+        def predict(self, X: np.ndarray) -> np.ndarray:
+            return np.zeros(len(X))
+
+    held = 0
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+
+        def rows(k: int, shift: float, rng: np.random.Generator = rng) -> tuple[np.ndarray, ...]:
+            names = np.repeat(np.arange(k), 6)
+            x = rng.normal(shift, 1.0, size=len(names))
+            noise = np.exp(0.8 * rng.normal(size=k))[names] * rng.normal(size=len(names))
+            return x[:, None], (0.5 + 0.5 * np.abs(x)) * noise, names
+
+        X, y, names = rows(60, 0.0)
+        model = ConformalRegressor(Zero(), prefit=True, feature_map="constant")
+        model.fit(X, y, X_target=rows(60, 0.5)[0], groups=names)
+        Z, outcome, _ = rows(2000, 0.5)
+        lower, upper = model.predict_interval(Z).T
+        held += ((lower <= outcome) & (outcome <= upper)).mean() >= model.certificate_.lower_bound
+    assert held >= binom.ppf(0.001, 100, 0.95)

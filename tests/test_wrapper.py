@@ -260,3 +260,11 @@ def test_compare_takes_probabilities_as_its_page_says(columns: Any) -> None:
     runs = compare(*given, ["split", "weighted"], splits=1, outcome="y", **columns)
     assert list(runs["method"]) == ["split", "weighted"]
     assert runs["coverage"].between(0.5, 1.0).all()
+
+
+def test_a_printed_result_fits_on_the_screen() -> None:
+    model, X, y, _ = shifted("array")
+    shown = str(evaluate(model, X, y))
+    assert "coverage=Coverage(value=" in shown
+    assert "[" not in shown
+    assert len(shown) < 2000

@@ -136,6 +136,7 @@ class Evidence:
             coverage=coverage,
             at_least=at_least,
             outside=outside,
+            groups=None if self.groups is None else self.groups[order],
         )
 
     def thresholds(self, level: float) -> FloatArray:

@@ -144,8 +144,8 @@ def _features(fit: Fit) -> str:
         weights = "given" if fit.thresholds is None else f"learned from {given}"
         return f"one constant threshold, corrected for the shift by likelihood ratios {weights}"
     if fit.unanswered:
-        lost = f"{fixed_percent(fit.unanswered)} of the target rows would get no finite threshold"
-        return f"{given} as given (with learned ones {lost})"
+        lost = f"{fixed_percent(fit.unanswered)} of the target rows without a finite threshold"
+        return f"{given} as given (features learned from them would leave {lost})"
     return given
 
 
@@ -369,7 +369,10 @@ def _diagnosis(result: Diagnosed) -> str:
             f"{short_number(result.pareto_k or 0.0, 2)} of the weights; above 0.7 their tail is too heavy",
         ),
         ("outside support", f"{fixed_percent(result.outside_support)} of the target rows"),
-        ("negative mass", f"{fixed_percent(result.negative_mass)} of the least-squares ratio"),
+        (
+            "ratio below zero",
+            f"{fixed_percent(result.negative_mass)} of the linear ratio's mass on the source",
+        ),
     ]
     if result.labels is not None:
         need = result.labels

@@ -22,7 +22,7 @@ from lrqr.stats.folds import deal_folds
 from lrqr.stats.ratio import effective_size
 
 if TYPE_CHECKING:
-    from lrqr.arrays import BoolArray, FloatArray
+    from lrqr.arrays import BoolArray, FloatArray, IntArray
 
 CONFIDENCE = 0.95
 TAIL_TOO_HEAVY = 0.7
@@ -73,6 +73,7 @@ def certify(
     at_least: float | None = None,
     confidence: float = CONFIDENCE,
     outside: float = 0.0,
+    groups: IntArray | None = None,
 ) -> Certificate:
     """Bound the coverage on the target from below, without target labels.
 
@@ -91,13 +92,16 @@ def certify(
     confidence : float, default=0.95
     outside : float, default=0
         Share of the target of which the source says nothing; counted as not covered.
+    groups : (n,) array, optional
+        Numbers of clusters of rows that are not independent, copies among them.
 
     Notes
     -----
     With m(x) a cross-fitted logistic model of the chance to be covered, the estimate is the mean of m over
     the target plus the mean of ``ratio * (covered - m)`` over the source. The bound is Clopper and
     Pearson's with the effective size for the number of trials and min(estimate, 1-α) for the share of
-    successes.
+    successes. Clusters divide the effective size by the design effect: the variance of their weighted sums
+    over that of independent rows, where it is more than 1 (as in `lrqr.stats.metrics.clustered_interval`).
     """
     floor = max(coverage - 0.05, 0.0) if at_least is None else at_least
     if not len(covered) or not len(features_target):  # nothing is known, or asked
@@ -106,7 +110,7 @@ def certify(
     own, of_target = _chance_of_cover(covered, features, features_target)
     inside = 1.0 - outside
     estimate = float(of_target.mean() + np.mean(weights * (covered - own)))
-    size = effective_size(weights)
+    size = _worth(weights, covered, groups)
     hits = size * float(np.clip(estimate, 0.0, coverage))
     low = float(beta.ppf(1.0 - confidence, hits, size - hits + 1.0)) if hits > 0.0 else 0.0
     return Certificate(
@@ -118,6 +122,21 @@ def certify(
         pareto_k=pareto_k(weights),
         effective_size=size,
     )
+
+
+def _worth(weights: FloatArray, covered: BoolArray, groups: IntArray | None) -> float:
+    """Return how many independent, equally weighted rows these (n,) are worth."""
+    size = effective_size(weights)
+    if groups is None or not weights.any():
+        return size
+    names = np.unique(groups, return_inverse=True)[1]
+    apart = weights * (covered - weights @ covered / weights.sum())
+    alone = float(np.square(apart).sum())
+    if alone == 0.0:  # nothing varies: each cluster counts as one row
+        return effective_size(np.sort(np.bincount(names, weights=weights)))
+    # sorted: the same sum, to the last bit, however the rows are shuffled
+    together = float(np.sort(np.square(np.bincount(names, weights=apart))).sum())
+    return size / max(together / alone, 1.0)
 
 
 def level_for(coverage: float, size: float, confidence: float = CONFIDENCE) -> float:
