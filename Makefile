@@ -9,7 +9,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-EXPERIMENTS := communities lambda-ablation mmlu mmlu-components mmlu-all rxrx1 corrupted-cifar theory real-shifts selection selection-fresh baseline-choices baseline-in-sample natural-shifts few-labels
+EXPERIMENTS := communities lambda-ablation mmlu mmlu-components mmlu-all rxrx1 corrupted-cifar theory real-shifts selection selection-fresh baseline-choices baseline-in-sample natural-shifts few-labels fresh-labels
 # The files whose heavy tests CI runs; those of the others are searches for hard inputs: make test-slow.
 HEAVY := $(addprefix tests/test_,$(addsuffix .py,certificate coverage coverage_lrqr diagnostics learned report documents reproduce repository site))
 # make communities SPLITS=20 JOBS=2
