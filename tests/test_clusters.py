@@ -13,7 +13,7 @@ from scipy.stats import binom
 from lrqr import ConformalRegressor
 from lrqr.stats.certificate import certify
 from lrqr.stats.diagnosis import diagnose
-from lrqr.stats.metrics import clustered_interval, coverage_interval
+from lrqr.stats.metrics import _tails, by_group, clustered_interval, coverage_interval, size_stratified
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -142,3 +142,33 @@ def test_the_certificate_holds_on_clustered_rows() -> None:
         lower, upper = model.predict_interval(Z).T
         held += ((lower <= outcome) & (outcome <= upper)).mean() >= model.certificate_.lower_bound
     assert held >= binom.ppf(0.001, 100, 0.95)
+
+
+def test_groups_and_sizes_know_of_clusters_too() -> None:
+    rng = np.random.default_rng(1)
+    covered, group, sizes = rng.random(400) < 0.88, rng.integers(2, size=400), rng.exponential(size=400)
+    rows = np.repeat(np.arange(400), 5)
+    for once, often in (
+        (
+            by_group(covered=covered, group=group, nominal=0.9),
+            by_group(covered=covered[rows], group=group[rows], nominal=0.9, clusters=rows),
+        ),
+        (
+            size_stratified(covered=covered, sizes=sizes, nominal=0.9),
+            size_stratified(covered=covered[rows], sizes=sizes[rows], nominal=0.9, clusters=rows),
+        ),
+    ):
+        for one, many in zip(once, often, strict=True):
+            assert many["n"] == 5 * one["n"]
+            assert many["coverage"] == pytest.approx(one["coverage"])
+            for end in ("low", "high"):
+                assert many[end] == pytest.approx(one[end], abs=0.01)
+            assert many["p_value"] == pytest.approx(one["p_value"], abs=0.03)
+
+
+def test_tails_of_whole_numbers_are_those_of_the_binomial_law() -> None:
+    for n in (1, 7, 40):
+        for k in range(n + 1):
+            low, high = _tails(k, n, 0.9)
+            assert low == pytest.approx(binom.cdf(k, n, 0.9), rel=1e-9, abs=1e-300)
+            assert high == pytest.approx(binom.sf(k - 1, n, 0.9), rel=1e-9)

@@ -342,10 +342,11 @@ def _with_labels(model: CalibratedModel, sample: Sample, rows: _Judged, group: s
     if rows.inside is None:
         return {"groups": [], "by_size": [], "worst_slab": None, "interval_score": None}
     nominal, groups, score = model.coverage, [], None
+    judged: dict[str, Any] = {"covered": rows.inside, "nominal": nominal, "clusters": clusters_of(sample)}
     if sample.group is not None and group is not None:
         names = np.array([_NO_GROUP if name is None else name for name in sample.group])
-        groups = metrics.by_group(covered=rows.inside, group=names, nominal=nominal, sizes=rows.sizes)
-    bins = metrics.size_stratified(covered=rows.inside, sizes=_rounded(rows.sizes), nominal=nominal)
+        groups = metrics.by_group(group=names, sizes=rows.sizes, **judged)
+    bins = metrics.size_stratified(sizes=_rounded(rows.sizes), **judged)
     slab = metrics.worst_slab(X=rows.answer.features, covered=rows.inside, nominal=nominal)
     if model.task == "regression" and sample.outcome is not None and not model.regions.one_sided:
         lower, upper = rows.answer.region.T

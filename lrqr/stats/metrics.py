@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy.special import bdtr, bdtrc, betaincinv
+from scipy.special import betainc, betaincinv
 from scipy.stats import t as student
 
 from lrqr.arrays import BoolArray, FloatArray, IntArray, as_matrix, as_vector
@@ -24,14 +24,14 @@ _SLAB_EDGES = 50  # slabs begin and end at multiples of 1/50 of the rows
 _SLAB_ROWS = 5000  # more rows do not make the search for a bad slab better, only slower
 
 
-def coverage_interval(covered_count: int, n: int, confidence: float = 0.95) -> tuple[float, float]:
+def coverage_interval(covered_count: float, n: float, confidence: float = 0.95) -> tuple[float, float]:
     """Exact two-sided interval of a proportion (Clopper & Pearson 1934).
 
     Parameters
     ----------
-    covered_count : int
-        Number of covered rows, 0..n.
-    n : int
+    covered_count : int or float
+        Number of covered rows, 0..n; a broken number where rows are worth fewer independent ones.
+    n : int or float
         Number of rows; with none the interval is (0, 1).
     confidence : float
 
@@ -64,21 +64,26 @@ def clustered_interval(
     clusters : (n,) array
     confidence : float
     """
-    n, share = len(covered), float(covered.mean()) if len(covered) else 0.0
+    return coverage_interval(*_counts(covered, clusters, confidence), confidence)
+
+
+def _counts(covered: BoolArray, clusters: IntArray | None, confidence: float) -> tuple[float, float]:
+    """Return how many rows are covered and how many there are, of independent ones that are worth as much."""
+    n, hits = len(covered), int(covered.sum())
+    if clusters is None or not n:
+        return hits, n
+    share = hits / n
     numbers = np.unique(clusters, return_inverse=True)[1]
-    k = int(numbers.max(initial=-1)) + 1
+    k = int(numbers.max()) + 1
     if k < 2:
-        return 0.0, 1.0
+        return 0.0, 0.0
     sums = np.bincount(numbers, weights=covered - share)
     between = k / (k - 1.0) * float(np.square(sums).sum()) / n**2
     # where all rows or none are covered nothing varies: each cluster then counts as one row
     worth = min(n, share * (1.0 - share) / between) if between > 0.0 else float(k)
     tail = (1.0 - confidence) / 2.0
     worth *= (float(student.ppf(tail, max(n - 1, 1))) / float(student.ppf(tail, k - 1))) ** 2
-    hits = share * worth
-    low = 0.0 if hits == 0.0 else float(betaincinv(hits, worth - hits + 1.0, tail))
-    high = 1.0 if share == 1.0 else float(betaincinv(hits + 1.0, worth - hits, 1.0 - tail))
-    return low, high
+    return share * worth, worth
 
 
 def verdict(low: float, high: float, nominal: float) -> str:
@@ -88,7 +93,7 @@ def verdict(low: float, high: float, nominal: float) -> str:
     return "above" if low > nominal else "compatible"
 
 
-def holm(counts: list[tuple[int, int]], nominal: float, confidence: float = 0.95) -> list[Row]:
+def holm(counts: Sequence[tuple[float, float]], nominal: float, confidence: float = 0.95) -> list[Row]:
     """Test several coverages against one promise by the step-down procedure of Holm (1979).
 
     The p-value of a coverage is that of the exact two-sided binomial test (twice the smaller tail), which is
@@ -100,6 +105,7 @@ def holm(counts: list[tuple[int, int]], nominal: float, confidence: float = 0.95
     Parameters
     ----------
     counts : list of (covered, n)
+        Broken numbers where rows are worth fewer independent ones.
     nominal, confidence : float
 
     Returns
@@ -107,12 +113,7 @@ def holm(counts: list[tuple[int, int]], nominal: float, confidence: float = 0.95
     list of dict
         ``low``, ``high``, ``verdict``, ``p_value``, ``p_adjusted`` of each, in the order given.
     """
-    p = np.array(
-        [
-            min(1.0, 2 * min(bdtr(k, n, nominal), 1.0 if k == 0 else bdtrc(k - 1, n, nominal)))
-            for k, n in counts
-        ]
-    )
+    p = np.array([min(1.0, 2.0 * min(_tails(k, n, nominal))) for k, n in counts])
     order = np.argsort(p, kind="stable")
     remaining = len(counts) - np.arange(len(counts))
     adjusted = np.empty_like(p)
@@ -128,6 +129,12 @@ def holm(counts: list[tuple[int, int]], nominal: float, confidence: float = 0.95
     return rows
 
 
+def _tails(k: float, n: float, share: float) -> tuple[float, float]:
+    """Return the chances of at most and of at least k of n successes, as the beta law has them for any k."""
+    low = 1.0 if k >= n else float(betainc(n - k, k + 1.0, 1.0 - share))
+    return low, 1.0 if k <= 0.0 else float(betainc(k, n - k + 1.0, share))
+
+
 def coverage_summary(
     *, covered: BoolArray, nominal: float, confidence: float = 0.95, clusters: IntArray | None = None
 ) -> Row:
@@ -139,12 +146,9 @@ def coverage_summary(
         ``value`` (None without rows), ``low``, ``high``, ``verdict``, ``n``.
     """
     hits = np.asarray(covered, dtype=np.bool_)
-    n, count = hits.shape[0], int(hits.sum())
-    if clusters is None:
-        low, high = coverage_interval(count, n, confidence)
-    else:
-        low, high = clustered_interval(hits, clusters, confidence)
-    value = count / n if n else None
+    n = hits.shape[0]
+    low, high = coverage_interval(*_counts(hits, clusters, confidence), confidence)
+    value = int(hits.sum()) / n if n else None
     return {"value": value, "low": low, "high": high, "verdict": verdict(low, high, nominal), "n": n}
 
 
@@ -246,11 +250,12 @@ def by_group(
     group: Sequence[Any] | np.ndarray[Any, Any],
     nominal: float,
     sizes: FloatArray | None = None,
+    clusters: IntArray | None = None,
     confidence: float = 0.95,
 ) -> list[Row]:
     """Coverage of each group, tested together by the step-down procedure of Holm (1979).
 
-    What the intervals mean is said in `holm`.
+    What the intervals mean is said in `holm`; ``clusters`` (n,) as in `coverage_summary`.
 
     Returns
     -------
@@ -262,11 +267,15 @@ def by_group(
     hits = np.asarray(covered, dtype=np.bool_)
     labels, index = _groups(group, hits.shape[0])
     members = [index == k for k in range(len(labels))]
-    counts = [(int(hits[rows].sum()), int(rows.sum())) for rows in members]
+    counts = [
+        _counts(hits[rows], None if clusters is None else clusters[rows], confidence) for rows in members
+    ]
     decisions = holm(counts, nominal, confidence)
     table = []
-    for label, rows, (count, n), decision in zip(labels, members, counts, decisions, strict=True):
-        row = {"group": label, "n": n, "coverage": count / n, **decision, "small": n < SMALL_GROUP}
+    for label, rows, decision in zip(labels, members, decisions, strict=True):
+        n = int(rows.sum())
+        row = {"group": label, "n": n, "coverage": int(hits[rows].sum()) / n, **decision}
+        row["small"] = n < SMALL_GROUP
         if sizes is not None:
             row["size"] = distribution(values=np.asarray(sizes)[rows])["mean"]
         table.append(row)
@@ -274,7 +283,13 @@ def by_group(
 
 
 def size_stratified(
-    *, covered: BoolArray, sizes: FloatArray, nominal: float, bins: int = 5, confidence: float = 0.95
+    *,
+    covered: BoolArray,
+    sizes: FloatArray,
+    nominal: float,
+    bins: int = 5,
+    clusters: IntArray | None = None,
+    confidence: float = 0.95,
 ) -> list[Row]:
     """Coverage of rows with small and with large answers, bins of about equal count, tested as `by_group`.
 
@@ -291,7 +306,8 @@ def size_stratified(
     levels = np.arange(1, bins) / bins
     edges = np.unique(np.quantile(values, levels, method="inverted_cdf"))
     bin_of = np.searchsorted(edges, values, side="left")
-    table = by_group(covered=covered, group=bin_of, nominal=nominal, sizes=values, confidence=confidence)
+    how: dict[str, Any] = {"nominal": nominal, "clusters": clusters, "confidence": confidence}
+    table = by_group(covered=covered, group=bin_of, sizes=values, **how)
     for row in table:
         inside = values[bin_of == row.pop("group")]
         row |= {"smallest": float(inside.min()), "largest": float(inside.max())}
