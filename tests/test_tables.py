@@ -17,6 +17,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from commands import lrqr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -823,3 +824,59 @@ def test_a_text_is_the_same_number_whatever_stands_beside_it(
     for cell, value in zip(texts, values, strict=True):
         if cell.strip("-").replace(".", "").isdigit() and cell not in words:
             assert float(value) == float(cell)
+
+
+def test_a_sample_of_rows_is_fair_and_does_not_depend_on_batches(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame = pd.DataFrame({"x": np.arange(700.0), "name": [f"n{k}" for k in range(700)]})
+    frame.to_parquet(tmp_path / "t.parquet", row_group_size=64)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    roles = Roles(features=("x",), id="name")
+
+    def drawn(name: str, seed: int, most: int = 60) -> list[int]:
+        with pytest.warns(LrqrWarning, match=f"{most} of its 700 rows, drawn at random"):
+            sample = tables.read(tmp_path / name, roles, most=most, seed=seed)
+        rows: list[int] = sample.row.tolist()
+        assert sample.features["x"].tolist() == rows == sorted(set(rows))
+        assert sample.id.tolist() == [f"n{row}" for row in rows]
+        return rows
+
+    once = drawn("t.parquet", 3)
+    assert drawn("t.csv", 3) == once
+    assert drawn("t.parquet", 4) != once
+    for piece in (1, 7, 1000):
+        monkeypatch.setattr(tables, "_PIECE", piece)
+        assert drawn("t.parquet", 3) == once
+    monkeypatch.setattr(tables, "_PIECE", 100)
+    early = sum(row < 350 for seed in range(100) for row in drawn("t.parquet", seed))
+    assert abs(early - 3000) < 4 * 40  # standard deviation of 6,000 draws without replacement: 37
+    assert len(tables.read(tmp_path / "t.csv", roles, most=700)) == 700
+
+
+def test_a_fault_in_a_sample_is_named_by_its_row_in_the_file(tmp_path: Path) -> None:
+    values = np.arange(500.0)
+    values[100:] = np.nan
+    pd.DataFrame({"x": values}).to_parquet(tmp_path / "t.parquet")
+    with pytest.raises(DataError) as caught:
+        tables.read(tmp_path / "t.parquet", Roles(features=("x",)), most=20)
+    named = [int(row) for row in re.findall(r"\d+", str(caught.value).partition("rows ")[2])]
+    assert all(row > 100 for row in named[:5] if row != 1)
+
+
+def test_fit_takes_a_sample_of_a_large_target_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tables, "UNLABELED_ROWS", 80)
+    rng = np.random.default_rng(0)
+    source = pd.DataFrame({"a": rng.normal(size=120)}).assign(yhat=0.0, y=rng.normal(size=120))
+    source.to_csv(tmp_path / "s.csv", index=False)
+    pd.DataFrame({"a": rng.normal(size=300), "yhat": 0.0}).to_csv(tmp_path / "t.csv", index=False)
+    files = tmp_path / "s.csv", tmp_path / "t.csv", tmp_path / "m"
+    options = ("--outcome", "y", "--prediction", "yhat", "--method", "split", "-o")
+    ran = lrqr("fit", *files[:2], *options, files[2])
+    assert ran.code == 0, ran.err
+    assert "t.csv: 80 of its 300 rows, drawn at random, stand for all of them" in ran.err
+    assert "for 80 target rows" in ran.err
+    ran = lrqr("diagnose", *files[:2], "--exclude", "y,yhat", "--format", "json")
+    assert (ran.json["n_source"], ran.json["n_target"]) == (80, 80)

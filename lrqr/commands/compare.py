@@ -17,6 +17,7 @@ from lrqr.calibrate.calibrate import Options, apart, overlap
 from lrqr.calibrate.model import PRECOMPUTED
 from lrqr.commands import inputs
 from lrqr.commands.inputs import Choices
+from lrqr.data.tables import UNLABELED_ROWS
 from lrqr.data.writing import write_texts
 from lrqr.errors import LrqrWarning, UsageError
 from lrqr.methods.estimator import check_coverage
@@ -244,7 +245,8 @@ def _data(source: Source, target: Source, test: Source, choices: Choices) -> tup
     roles, score = inputs.resolve(choices, source, target, test)
     need = inputs.needed(choices, roles, score)
     found, judged = (inputs.read(data, roles, choices, need=need) for data in (source, test))
-    unlabeled = inputs.read(target, roles, choices, optional=("prediction", "cluster"))
+    many: dict[str, Any] = {"optional": ("prediction", "cluster"), "most": UNLABELED_ROWS}
+    unlabeled = inputs.read(target, roles, choices, **many)
     encoder, (labeled, rows, test_rows) = inputs.encode(
         [found, unlabeled, judged], roles, score, choices.on_missing
     )

@@ -68,7 +68,14 @@ def diagnose(
     found = replace(found, separator=roles.separator, decimal=roles.decimal)
     policy = on_missing or ("error" if fitted is None else fitted.on_missing)
     samples = [
-        tables.read(path, found, on_missing=policy, optional=("id", "prediction", *more))
+        tables.read(
+            path,
+            found,
+            on_missing=policy,
+            optional=("id", "prediction", *more),
+            most=tables.UNLABELED_ROWS,
+            seed=seed,
+        )
         for path, more in ((source, ("outcome",)), (target, ()))
     ]
     frames = [sample.features for sample in samples]

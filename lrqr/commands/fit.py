@@ -242,7 +242,8 @@ def _read(paths: Sequence[Path | None], options: FitOptions) -> tuple[list[Sampl
     labeled = inputs.read(source, roles, options, need=inputs.needed(options, roles, score))
     # learned features use the predictions of target rows, where the file has them
     also = ("prediction", "cluster", "weight")  # and what predict would refuse is refused now
-    rest = [inputs.read(path, roles, options, optional=also) for path in others if path is not few]
+    many: dict[str, Any] = {"optional": also, "most": tables.UNLABELED_ROWS}
+    rest = [inputs.read(path, roles, options, **many) for path in others if path is not few]
     if few is not None:
         rest.append(inputs.read(few, roles, options, need=inputs.needed(options, roles, score)))
     return [labeled, *rest], roles, options

@@ -51,9 +51,11 @@ def read(
     *,
     need: Sequence[str] = ("features",),
     optional: Sequence[str] = ("id",),
+    most: int | None = None,
 ) -> Sample:
     """Read the needed columns of a file or a table, and the optional ones where they exist."""
-    return tables.read(data, roles, on_missing=choices.on_missing, need=need, optional=optional)
+    how: dict[str, Any] = {"on_missing": choices.on_missing, "most": most, "seed": choices.seed}
+    return tables.read(data, roles, need=need, optional=optional, **how)
 
 
 def resolve(choices: Choices, source: Source, *others: Source) -> tuple[Roles, str]:

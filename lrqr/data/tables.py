@@ -24,7 +24,7 @@ from lrqr.errors import DataError, LrqrWarning, UsageError
 from lrqr.plugins import ON_MISSING, check_choice, suggest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from lrqr.arrays import BoolArray, FloatArray, IntArray
     from lrqr.data.formats import Data, Opened
@@ -44,6 +44,10 @@ __all__ = [
     "write",
 ]
 
+UNLABELED_ROWS = 200_000
+"""Of a larger table without labels so many rows, drawn at random, are used: docs/scale.md has the price."""
+
+_PIECE = 1 << 16  # rows at a time where only some of a file are wanted
 _WHOLE_FILE = 1 << 20  # rows per piece where all of a file is wanted
 _SUM_TOLERANCE, _EXACT = 1e-3, 1e-6  # of sums of probabilities: what is accepted; what is left as it is
 _ROWS_SHOWN = 5
@@ -180,8 +184,10 @@ def read(
     optional: Sequence[str] = ("id",),
     on_missing: str = "error",
     keep_rows: bool = False,
+    most: int | None = None,
+    seed: int = 0,
 ) -> Sample:
-    """Read a whole file or frame.
+    """Read a whole file or frame, or a sample of ``most`` of its rows in memory for so many.
 
     Parameters
     ----------
@@ -201,6 +207,10 @@ def read(
         counts.
     keep_rows : bool
         One row out per row in: whatever would drop a row is an error.
+    most : int, optional
+        Of a larger file so many rows, drawn at random, in their order; the others are not looked at.
+        The sample depends on ``seed`` and on the number of rows, not on the batches in which they come.
+    seed : int
 
     Raises
     ------
@@ -208,12 +218,40 @@ def read(
         One message with everything that is wrong.
     """
     reading = _Reading(open_table(data, roles), roles, need, optional, on_missing, keep_rows)
-    pieces = list(reading.tables(_WHOLE_FILE))
+    if most is None:
+        pieces = list(reading.tables(_WHOLE_FILE))
+    else:
+        pieces, reading.rows, count = _drawn(reading.tables(_PIECE), most, seed)
+        if count > most:
+            reading.notes.append(f"{most:,} of its {count:,} rows, drawn at random, stand for all of them")
     if not pieces:
         raise DataError(reading.no_row)
     sample = reading.sample(pa.concat_tables(pieces))
     reading.finish()
     return sample
+
+
+def _drawn(tables: Iterable[pa.Table], most: int, seed: int) -> tuple[list[pa.Table], IntArray, int]:
+    """Return ``most`` rows at most, drawn at random, their numbers, and how many rows there were."""
+    rng = np.random.default_rng(seed)
+    pieces: list[pa.Table] = []
+    count = 0
+    keys, rows = np.empty(0), np.empty(0, dtype=np.int64)
+
+    def thinned() -> list[pa.Table]:
+        nonlocal keys, rows
+        chosen = np.sort(np.argpartition(keys, most - 1)[:most])  # those with the smallest keys
+        keys, rows = keys[chosen], rows[chosen]
+        return [pa.concat_tables(pieces).take(pa.array(chosen))]
+
+    for table in tables:
+        pieces.append(table)
+        keys = np.append(keys, rng.random(len(table)))
+        rows = np.append(rows, np.arange(count, count + len(table)))
+        count += len(table)
+        if len(rows) > 2 * most:
+            pieces = thinned()
+    return thinned() if len(rows) > most else pieces, rows, count
 
 
 def batches(
@@ -413,6 +451,9 @@ class _Reading:
         self.doubts: dict[str, str] = {}
         self.rounded = 0
         self.total = self.dropped = 0
+        self.rows: IntArray | None = None  # numbers of the rows of the file, where they are not all of them
+        self.row: IntArray = np.empty(0, dtype=np.int64)
+        self.notes: list[str] = []
         self.table = pa.table({})
         self.drop: BoolArray = np.zeros(0, dtype=np.bool_)
 
@@ -424,9 +465,9 @@ class _Reading:
         """Return the next rows as a sample, without the rows to drop; faults are noted, not raised."""
         n, roles = table.num_rows, self.roles
         self.table, self.drop = table, np.zeros(n, dtype=np.bool_)
+        self.row = row = np.arange(self.total, self.total + n) if self.rows is None else self.rows
         features = {name: self._feature(name) for name in roles.features or ()}
         prediction = [self._number(name, "prediction") for name in roles.prediction]
-        row = np.arange(self.total, self.total + n)
         found = Sample(
             features=_frame(features, n),
             prediction=np.column_stack(prediction) if prediction else np.empty((n, 0)),
@@ -464,7 +505,7 @@ class _Reading:
         left_out = "; ".join(_described(self.left_out, self.total))
         if self.dropped == self.total:
             raise DataError(f"{where}: every row lacks a value: {left_out}")
-        notes = []
+        notes = self.notes
         if self.dropped:
             said = f"left out {self.dropped} of {self.total} rows with missing values: {left_out}"
             notes.append(f"{said}{self._words()}")
@@ -522,7 +563,7 @@ class _Reading:
             return
         fault = faults.setdefault((column, kind), _Fault(example))
         fault.count += int(rows.sum())
-        first = np.flatnonzero(rows)[: _ROWS_SHOWN - len(fault.rows)] + self.total + 1
+        first = self.row[np.flatnonzero(rows)[: _ROWS_SHOWN - len(fault.rows)]] + 1
         fault.rows += first.tolist()
 
     def _missing(self, column: str, kind: str, rows: BoolArray, *, feature: bool = False) -> None:
