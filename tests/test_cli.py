@@ -448,3 +448,16 @@ def test_a_reader_that_leaves_early_is_no_error(folder: Path) -> None:
     ran = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
     os.close(writing)
     assert (ran.returncode, ran.stderr) == (141, "")
+
+
+def test_json_is_short_for_format_json_and_fit_and_predict_have_it(folder: Path, tmp_path: Path) -> None:
+    files = folder / "source.csv", folder / "target.csv"
+    shown = lrqr("diagnose", *files, "--json", "--exclude", "y,yhat")
+    assert shown.json == lrqr("diagnose", *files, "--format", "json", "--exclude", "y,yhat").json
+    fitted = lrqr("fit", *files, *NUMBERS, "--method", "split", "-o", tmp_path / "m", "--json")
+    assert fitted.json == lrqr("inspect", tmp_path / "m", "--json").json
+    assert "Wrote" in fitted.err
+    predicted = lrqr("predict", tmp_path / "m", folder / "test.csv", "-o", tmp_path / "p.csv", "--json")
+    assert predicted.json["rows"] == len(pd.read_csv(tmp_path / "p.csv"))
+    refused = lrqr("predict", tmp_path / "m", folder / "test.csv", "-o", "-", "--json")
+    assert (refused.code, "would both write to stdout" in refused.err) == (2, True)

@@ -10,8 +10,9 @@ import click
 
 from lrqr.cli import options
 from lrqr.cli.group import cli
-from lrqr.cli.output import progress_of
+from lrqr.cli.output import emit, progress_of
 from lrqr.data.roles import Roles
+from lrqr.errors import UsageError
 from lrqr.show.terminal import say, wrapped
 
 _FIT_FLAGS = (
@@ -86,6 +87,7 @@ def demo(ctx: click.Context, /, output: Path, **flags: Any) -> None:
 @options.seed
 @options.strict
 @options.place
+@options.as_json
 @options.force
 @click.pass_context
 def fit(ctx: click.Context, /, source: Path, target: Path, output: Path, **flags: Any) -> None:
@@ -101,6 +103,7 @@ def fit(ctx: click.Context, /, source: Path, target: Path, output: Path, **flags
     """  # noqa: D301 - click's mark for text that is not to be wrapped
     from lrqr.commands.fit import FitOptions
     from lrqr.commands.fit import fit as run
+    from lrqr.commands.inspect import describe
 
     chosen = FitOptions(
         roles=Roles.of_options(flags),
@@ -119,11 +122,13 @@ def fit(ctx: click.Context, /, source: Path, target: Path, output: Path, **flags
             force=flags["force"],
             step=step,
         )
+    found = describe(model)
+    if flags["as_json"]:
+        emit(found, "json")
     if not ctx.obj["quiet"]:
-        from lrqr.commands.inspect import describe
         from lrqr.show.text import fit_summary
 
-        say(fit_summary(describe(model), output, verbose=ctx.obj["verbose"]))
+        say(fit_summary(found, output, verbose=ctx.obj["verbose"]))
 
 
 @cli.command()
@@ -142,6 +147,7 @@ def fit(ctx: click.Context, /, source: Path, target: Path, output: Path, **flags
 @options.marks
 @options.infinite
 @options.place
+@options.as_json
 @options.force
 @click.pass_context
 def predict(ctx: click.Context, /, model: Path, source: Path, output: Path, **flags: Any) -> None:
@@ -158,9 +164,13 @@ def predict(ctx: click.Context, /, model: Path, source: Path, output: Path, **fl
     """  # noqa: D301 - click's mark for text that is not to be wrapped
     from lrqr.commands.predict import predict as run
 
-    place = options.take_place(flags)
+    place, as_json = options.take_place(flags), flags.pop("as_json")
+    if as_json and str(output) == "-":
+        raise UsageError("--json and -o - would both write to stdout: give the predictions a file")
     with progress_of(ctx) as step:
         count = run(model, source, output, identifier=flags.pop("id"), place=place, step=step, **flags)
+    if as_json:
+        emit(count, "json")
     if not ctx.obj["quiet"]:
         from lrqr.show.text import predict_summary
 

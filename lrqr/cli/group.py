@@ -54,6 +54,8 @@ class Command(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Refuse an option that takes one value and is given twice: one of them would be lost."""
+        if any(param.name == "output_format" for param in self.params):
+            args = ["--format=json" if argument == "--json" else argument for argument in args]
         if not ctx.resilient_parsing:
             given = Counter(id(param) for param in self.make_parser(ctx).parse_args(list(args))[2])
             for param in self.params:

@@ -298,8 +298,9 @@ output_format = click.option(
     type=Name("format", FORMATS),
     default="table",
     show_default=True,
-    help="How to print.",
+    help="How to print; --json is short for --format json.",
 )
+as_json = click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
 infinite = click.option(
     "--infinite",
     type=Name("policy", INFINITE),
