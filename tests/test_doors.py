@@ -472,3 +472,24 @@ def test_parts_with_many_other_columns_are_told_in_a_line(tmp_path: Path) -> Non
     with pytest.raises(DataError, match=r"differ in 'c000', .*'c004', \.\.\. \(300 in all\)$") as caught:
         tables.read(folder, Roles(), need=())
     assert len(str(caught.value)) < 400
+
+
+@pytest.mark.parametrize("command", ["fit", "compare"])
+def test_faults_of_both_files_and_of_columns_are_one_error(tmp_path: Path, command: str) -> None:
+    """Missing values in source and target, and an identifier among the features: told in one round."""
+    source, target = table(60, seed=1), table(50, 0.5, seed=2)
+    for frame, letter in ((source, "u"), (target, "v")):
+        frame["who"] = [f"{letter}{k}" for k in range(len(frame))]
+    source.loc[3, "a"] = np.nan
+    target.loc[7, "b"] = np.nan
+    paths = write(tmp_path, s=source, t=target.drop(columns="y"), test=table(40, 0.5, seed=3).assign(who="w"))
+    files = [paths["s"], paths["t"], *([paths["test"]] if command == "compare" else [])]
+    ran = lrqr(command, *files, *NUMBERS, "-o", tmp_path / "out")
+    assert ran.code == 1
+    for said in (
+        "s.csv: column 'a': 1 of 60",
+        "t.csv: column 'b': 1 of 50",
+        "identifiers, not features: 'who'",
+    ):
+        assert said in ran.err
+    assert ran.err.count("Error:") == 1

@@ -244,12 +244,10 @@ def _entry(name: str, feature_map: FeatureMap, choices: Choices) -> Method:
 def _data(source: Source, target: Source, test: Source, choices: Choices) -> tuple[ShiftData, str]:
     roles, score = inputs.resolve(choices, source, target, test)
     need = inputs.needed(choices, roles, score)
-    found, judged = (inputs.read(data, roles, choices, need=need) for data in (source, test))
-    many: dict[str, Any] = {"optional": ("prediction", "cluster"), "most": UNLABELED_ROWS}
-    unlabeled = inputs.read(target, roles, choices, **many)
-    encoder, (labeled, rows, test_rows) = inputs.encode(
-        [found, unlabeled, judged], roles, score, choices.on_missing
-    )
+    bare: dict[str, Any] = {"optional": ("prediction", "cluster"), "most": UNLABELED_ROWS}
+    wanted: list[Any] = [(source, {"need": need}), (target, bare), (test, {"need": need})]
+    samples = inputs.read_all(wanted, roles, choices)
+    encoder, (labeled, rows, test_rows) = inputs.encode(samples, roles, score, choices.on_missing)
     return ShiftData(
         name=_NAME,
         feature_names=tuple(encoder.names_),

@@ -239,14 +239,12 @@ def _read(paths: Sequence[Path | None], options: FitOptions) -> tuple[list[Sampl
             LrqrWarning,
             stacklevel=3,
         )
-    labeled = inputs.read(source, roles, options, need=inputs.needed(options, roles, score))
+    labeled = {"need": inputs.needed(options, roles, score)}
     # learned features use the predictions of target rows, where the file has them
     also = ("prediction", "cluster", "weight")  # and what predict would refuse is refused now
-    many: dict[str, Any] = {"optional": also, "most": tables.UNLABELED_ROWS}
-    rest = [inputs.read(path, roles, options, **many) for path in others if path is not few]
-    if few is not None:
-        rest.append(inputs.read(few, roles, options, need=inputs.needed(options, roles, score)))
-    return [labeled, *rest], roles, options
+    bare = {"optional": also, "most": tables.UNLABELED_ROWS}
+    wanted = [(path, labeled if path in (source, few) else bare) for path in (source, *others)]
+    return inputs.read_all(wanted, roles, options), roles, options
 
 
 def _check(options: FitOptions, roles: Roles) -> None:

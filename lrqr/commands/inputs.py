@@ -17,7 +17,7 @@ from lrqr.data import doubts, tables
 from lrqr.data.encoder import TableEncoder
 from lrqr.data.formats import is_path, open_table
 from lrqr.data.roles import READING, TRUTH, Roles
-from lrqr.errors import LrqrWarning, UsageError
+from lrqr.errors import DataError, LrqrWarning, UsageError
 from lrqr.plugins import FEATURE_MAPS, SIDES, check_choice
 
 if TYPE_CHECKING:
@@ -56,6 +56,32 @@ def read(
     """Read the needed columns of a file or a table, and the optional ones where they exist."""
     how: dict[str, Any] = {"on_missing": choices.on_missing, "most": most, "seed": choices.seed}
     return tables.read(data, roles, need=need, optional=optional, **how)
+
+
+def read_all(wanted: Sequence[tuple[Source, dict[str, Any]]], roles: Roles, choices: Choices) -> list[Sample]:
+    """Read source, target and further files, each with its keywords of `read`; raise all faults together."""
+    samples, faults = [], []
+    for data, how in wanted:
+        try:
+            samples.append(read(data, roles, choices, **how))
+        except DataError as error:
+            faults.append(str(error))
+    if faults:
+        faults += _beside(wanted[:2], roles, replace(choices, on_missing="impute"))
+        raise DataError("\n".join(dict.fromkeys(faults)))
+    return samples
+
+
+def _beside(wanted: Sequence[tuple[Source, dict[str, Any]]], roles: Roles, choices: Any) -> list[str]:
+    """Return what would be refused next, were missing features filled in: it is said in the same round."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            frames = [read(data, roles, choices, **how).features for data, how in wanted]
+            TableEncoder().fit(*frames, categorical=roles.categorical, on_missing=choices.on_missing)
+    except DataError as error:
+        return [str(error)]
+    return []
 
 
 def resolve(choices: Choices, source: Source, *others: Source) -> tuple[Roles, str]:
