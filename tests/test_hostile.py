@@ -126,3 +126,21 @@ def test_units_order_and_copied_columns_change_nothing(seed: int, n: int, d: int
         assert thresholds(X, scores * unit, Z) / unit == pytest.approx(plain, **close)
         twice = thresholds(np.hstack([X, X[:, :1]]), scores, np.hstack([Z, Z[:, :1]]))
         assert twice == pytest.approx(plain, **close)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_thresholds_rise_with_the_coverage_on_average(name: str) -> None:
+    """Over the target rows of four draws; row by row curves of two levels may cross."""
+    rises = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        X, Z = rng.normal(size=(150, 2)), rng.normal(0.3, 1.0, size=(80, 2))
+        scores = np.round(np.abs(rng.normal(size=150)) * (1.0 + X[:, 0] ** 2), 1)
+        estimator = plugins.load("methods", name).ESTIMATOR
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", LrqrWarning)
+            levels = [
+                estimator(coverage=level).fit(X, scores, X_target=Z).predict(Z) for level in (0.5, 0.7, 0.9)
+            ]
+        rises.append([np.minimum(found, 1e3).mean() for found in levels])
+    assert (np.diff(np.mean(rises, axis=0)) > 0.0).all()
