@@ -153,3 +153,17 @@ def test_of_many_groups_the_first_are_shown() -> None:
     assert "group-20" not in text
     assert text.endswith("and 3 more: --format json has them all.")
     assert "more:" not in printing._groups("by group", rows[:20])
+
+
+def test_long_jobs_show_a_line_now_and_then_off_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    times = iter([0.0, 1.0, 9.0, 12.0, 15.0, 30.0])
+    monkeypatch.setattr(terminal, "monotonic", lambda: next(times))
+    with terminal.progress(quiet=False) as step:
+        for name in "abcde":
+            step(name)
+    assert capsys.readouterr() == ("", "after 12 s: c\nafter 30 s: e\n")
+    with terminal.progress(quiet=True) as step:
+        step("f")
+    assert capsys.readouterr() == ("", "")

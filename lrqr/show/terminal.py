@@ -8,6 +8,7 @@ import shutil
 import sys
 import textwrap
 from contextlib import contextmanager
+from time import monotonic
 from typing import TYPE_CHECKING, Any, TextIO
 
 from lrqr.show.words import LEVEL_OF, cell, visible
@@ -19,6 +20,7 @@ _PLAIN_WIDTH = 200
 _TINTS = {"good": 32, "fair": 33, "bad": 31}  # green, yellow, red
 _GAP = 3  # between two columns of a table
 _LINE = "─"
+_EVERY = 10.0  # seconds between two lines of progress
 _NARROWEST = 20  # columns for a text beside its label
 
 
@@ -140,12 +142,15 @@ def wrapped(text: str, *, first: str = "", rest: str = "", stream: TextIO | None
 
 @contextmanager
 def progress(*, quiet: bool, verbose: bool = False) -> Iterator[Callable[[str], None]]:
-    """Give a function that shows what is being done, on stderr: live on a terminal, as lines if asked to."""
+    """Give a function that shows what is being done, on stderr: live on a terminal, else as lines.
+
+    Without a terminal a line comes where the last one is ten seconds old: short jobs show none.
+    """
     if verbose:
         yield say
         return
     if quiet or not sys.stderr.isatty():
-        yield lambda _: None
+        yield (lambda _: None) if quiet else _now_and_then()
         return
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -154,3 +159,16 @@ def progress(*, quiet: bool, verbose: bool = False) -> Iterator[Callable[[str], 
     with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
         task = shown.add_task("starting")
         yield lambda step: shown.update(task, description=step)
+
+
+def _now_and_then() -> Callable[[str], None]:
+    begun = last = monotonic()
+
+    def show(step: str) -> None:
+        nonlocal last
+        now = monotonic()
+        if now - last >= _EVERY:
+            last = now
+            say(f"after {now - begun:.0f} s: {step}")
+
+    return show
