@@ -114,15 +114,15 @@ def worst_case_mean(risk: FloatArray, radius: float, divergence: str) -> float:
     mean, top = float(masses @ levels), float(levels[-1])
     if radius == 0.0 or len(levels) == 1:
         return mean
-    if divergence == "kl":
-        return _kl_mean(levels, masses, radius)
     if divergence == "tv":
         # the mass ρ/2 moves from the lowest losses to the highest
         left = radius / 2.0 - (np.cumsum(masses[:-1]) - masses[:-1])
         moved = np.clip(left, 0.0, masses[:-1])
         return mean + float(moved @ (top - levels[:-1]))
-    # in units of about the range, a power of 2: squares of tiny losses would round to 0
-    unit = math.ldexp(1.0, math.frexp(top - float(levels[0]))[1])
+    # in units of about the range, a power of 2: squares of tiny losses would round to 0, inverses overflow
+    unit = math.ldexp(1.0, min(math.frexp(top - float(levels[0]))[1], 1023))
+    if divergence == "kl":
+        return unit * _kl_mean(levels / unit, masses, radius)
     return unit * _chi2_mean(levels / unit, masses, radius * _CHI2[divergence] / 2.0)
 
 
