@@ -146,3 +146,9 @@ def test_rows_unlike_the_target_of_the_fit_are_named_before_the_outcome_is(tmp_p
     assert found["causes"][0].startswith(UNLIKE)
     assert f"{100 * found['shift']['outside_support_here']:.1f} % of them" in found["causes"][0]
     assert UNLIKE in (tmp_path / "report.html").read_text()
+
+
+def test_predictions_that_had_moved_at_the_fit_are_the_cause() -> None:
+    said = "The features look alike, but the predictions differ: another model or another unit?"
+    assert causes(judged("below", predictions=said)) == [f"Said at the fit: {said}"]
+    assert causes(judged("compatible", predictions=said)) == []

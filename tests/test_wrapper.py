@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import sklearn
 from commands import classes, lrqr
@@ -268,3 +269,46 @@ def test_a_printed_result_fits_on_the_screen() -> None:
     assert "coverage=Coverage(value=" in shown
     assert "[" not in shown
     assert len(shown) < 2000
+
+
+class Capsule:
+    """A table of a library that is known by Arrow's interface alone."""
+
+    def __init__(self, frame: pd.DataFrame) -> None:
+        self._table = pa.Table.from_pandas(frame, preserve_index=False)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._table.__arrow_c_stream__(requested_schema)
+
+
+@pytest.mark.parametrize("kind", [Capsule, lambda frame: pa.Table.from_pandas(frame, preserve_index=False)])
+def test_arrow_tables_go_through_every_door(kind: Any, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"x": rng.normal(size=120), "kind": rng.choice(["a", "b"], size=120)})
+    X_new = pd.DataFrame({"x": rng.normal(size=60), "kind": rng.choice(["a", "b"], size=60)})
+    y = X["x"] + rng.normal(size=120)
+    estimator = make_pipeline(OneHotEncoder(handle_unknown="ignore"), Ridge())
+    fits = [
+        ConformalRegressor(estimator, method="split").fit(given(X), y, X_target=given(X_new))
+        for given in (kind, lambda frame: frame)
+    ]
+    tables = kind(X_new), X_new
+    for name in ("predict", "predict_interval", "predict_threshold"):
+        one, other = (getattr(fits[0], name)(rows) for rows in tables)
+        assert np.array_equal(one, other)
+        assert np.array_equal(other, getattr(fits[1], name)(X_new))
+    outcome = X_new["x"].to_numpy()
+    assert evaluate(fits[0], tables[0], outcome).coverage == evaluate(fits[1], X_new, outcome).coverage
+    assert diagnose(kind(X), tables[0]).verdict == diagnose(X, X_new).verdict
+    fits[0].save(tmp_path / "model")
+    answers = [load(tmp_path / "model").predict_threshold(fits[0].table(rows)[0]) for rows in tables]
+    assert np.array_equal(*answers)
+
+
+def test_a_frame_with_an_array_beside_it_is_refused_in_our_words() -> None:
+    X, y = pd.DataFrame(np.eye(40), columns=[f"c{k}" for k in range(40)]), np.arange(40.0)
+    with pytest.raises(DataError, match="pass a data frame with the same column names"):
+        ConformalRegressor(Ridge(), method="split").fit(X, y, X_target=np.eye(40))
+    model = ConformalRegressor(Ridge(), method="split").fit(np.eye(40), y)
+    with pytest.warns(UserWarning, match="fitted without feature names"):  # scikit-learn's own
+        assert evaluate(model, X, y).n == 40

@@ -43,6 +43,8 @@ def causes(result: Evaluation) -> list[str]:
     verdict = "" if result.coverage is None else result.coverage.verdict
     if verdict not in {"below", "above"} or result.shift is None:
         return []
+    if result.shift.predictions:
+        return [f"Said at the fit: {result.shift.predictions}"]
     unlike = _unlike(result, result.shift)
     further = (_below if verdict == "below" else _above)(result, result.shift, unlike=bool(unlike))
     return [sentence for sentence in (unlike, further) if sentence]

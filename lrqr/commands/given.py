@@ -22,7 +22,11 @@ _FAR = 30.0  # spreads of the source: no shift within reach is as large
 
 
 def at_door(X: Any) -> Any:
-    """Return data frames and sparse matrices as they are, all else as an array."""
+    """Return frames and sparse matrices as they are, Arrow tables of any library as pandas, else an array."""
+    if hasattr(X, "__arrow_c_stream__") and not is_frame(X):
+        import pyarrow as pa
+
+        return pa.table(X).to_pandas()
     return X if X is None or is_frame(X) or hasattr(X, "toarray") else np.asarray(X)
 
 
@@ -80,6 +84,8 @@ def belonging(X: Any, y: Any, X_target: Any, clusters: Any) -> tuple[IntArray | 
     """Return which rows no split divides, and what to say of rows that occur more than once."""
     if not is_frame(X) and X.dtype == object:
         as_matrix(X, "X")  # what is no number is refused in our words
+    if is_frame(X) and X_target is not None:
+        frame(X_target)
     features, other = coded(X, X_target)
     outcome = coded(y[:, None])[0][:, 0]
     notes = Repeats.of(features, other, outcome).notes

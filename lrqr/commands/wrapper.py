@@ -342,7 +342,7 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
         import pandas as pd
 
         X, model = at_door(X), self.calibrated()
-        roles, named = model.roles, is_frame(X)
+        roles, named = model.roles, is_frame(X) and self._encoder is not None
         columns = self._columns if named else list(model.encoder.columns_)
         found = {
             str(name): np.asarray(X[name]) if named else as_matrix(X, "X")[:, k]
@@ -566,6 +566,7 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
         )
 
     def _features(self, X: Any, name: str) -> FloatArray:
+        X = at_door(X)
         if self._encoder is None:
             return as_matrix(X, name, columns=self.n_features_in_)
         try:
@@ -595,6 +596,7 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
 
     def _ordered(self, X: Any) -> Any:
         """Return the columns of a data frame as they were at fit: by name, in that order."""
+        X = at_door(X)
         if self._encoder is None or not is_frame(X):
             return X
         missing = [name for name in self._columns if name not in list(X.columns)]
