@@ -243,8 +243,8 @@ def _read(paths: Sequence[Path | None], options: FitOptions) -> tuple[list[Sampl
     # learned features use the predictions of target rows, where the file has them
     also = ("prediction", "cluster", "weight")  # and what predict would refuse is refused now
     bare = {"optional": also, "most": tables.UNLABELED_ROWS}
-    wanted = [(path, labeled if path in (source, few) else bare) for path in (source, *others)]
-    return inputs.read_all(wanted, roles, options), roles, options
+    rest = [(path, labeled if path is few else bare) for path in others]
+    return inputs.read_all([(source, labeled), *rest], roles, options), roles, options
 
 
 def _check(options: FitOptions, roles: Roles) -> None:
