@@ -16,7 +16,7 @@ HEAVY := $(addprefix tests/test_,$(addsuffix .py,certificate coverage coverage_l
 SPLITS ?=
 JOBS ?= 2
 
-.PHONY: help setup demo test test-slow test-oldest test-browser test-documents test-heavy coverage-check lint types bench fuzz docs site pictures dist
+.PHONY: help setup demo test test-slow test-oldest test-browser test-documents test-heavy coverage-check lint types bench fuzz fuzz-guided docs site pictures dist
 .PHONY: reproduce $(EXPERIMENTS) check clean
 
 help: ## list the targets
@@ -78,6 +78,10 @@ test-heavy: $(STAMP) ## coverage checks, browser and documents in one run, as CI
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "coverage or slow or reproduce" $(HEAVY)
 
 SECONDS ?= 600
+fuzz-guided: $(STAMP) ## the same, guided by the code that inputs reach (Linux), for SECONDS
+	$(BIN)/python -m pip install --quiet "atheris>=2.3"
+	$(BIN)/python -W ignore scripts/fuzz_guided.py $(SECONDS)
+
 fuzz: $(STAMP) ## search for inputs that break a promise: mutated files and configurations, for SECONDS
 	$(BIN)/python -W ignore scripts/fuzz.py $(SECONDS)
 
